@@ -14,7 +14,7 @@ from assaymark import __version__
 from assaymark.claims import levels as rule
 from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Index, Rules, SeasonGates, usable_tests
-from assaymark.claims.messages import Said, built_in_note, english
+from assaymark.claims.messages import Said, built_in_text, english
 from assaymark.claims.orders import PairRow, rows_of, summary_of
 from assaymark.claims.verdicts import kind_of, prepare_human_tests
 from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, display_parts
@@ -420,7 +420,7 @@ class VerdictFile(Result):
                 kind = shown.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
-                built_in = built_in_note(english(), judges, agents, shown.claim.subjects, made_by)
+                built_in = built_in_text(english(), judges, agents, shown.claim.subjects, made_by)
                 sentences.append(SaidPart(level, shown.said, f"{built_in} {prose(shown.condition or '')}".strip()))
             yield from sentences[:_SAID_FIRST]
             if more := tuple(sentences[_SAID_FIRST:]):

@@ -163,9 +163,9 @@ class _Cue:
 
     def speaks_of(self, name: str) -> bool:
         """Return True if the cue refers to an instrument named right before it, or between it and the number."""
-        where = f"{self.before[-80:]} {self.gap}" if self.topic == "position" else self.gap
-        stands = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
-        named = name in where and re.search(stands, where) is not None
+        text = f"{self.before[-80:]} {self.gap}" if self.topic == "position" else self.gap
+        pattern = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
+        named = name in text and re.search(pattern, text) is not None
         return named or self.before.rstrip().removesuffix("'s").endswith(name)
 
 
@@ -184,10 +184,10 @@ def _read(
     cue = after if before is None or (after is not None and after.words < before.words) else before
     if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
         # A cap or floor belongs to its own cue, else to the quantity that it limits.
-        own = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
-        if own is None and _FLOOR.search(left[-40:] + right[:20]):
-            own = "cash"
-        about = own or family
+        family_named = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
+        if family_named is None and _FLOOR.search(left[-40:] + right[:20]):
+            family_named = "cash"
+        about = family_named or family
         if about is None or number.unit == "usd":
             return None
         # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" have the same form, so both readings are tried.

@@ -103,11 +103,11 @@ def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     return Blinding({piece: tuple(names) for piece, names in pieces.items()}, _listed(_strings("keep", keep)))
 
 
-def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+def _strings(argument: str, raw: Iterable[str]) -> tuple[str, ...]:
     """Return the checked strings of an argument, sorted."""
-    if isinstance(given, str):
-        raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {given!r})")])
-    strings = list(given)
+    if isinstance(raw, str):
+        raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {raw!r})")])
+    strings = list(raw)
     if wrong := [string for string in strings if not isinstance(string, str)]:
         raise InputError("anonymise", [Problem(argument, f"must hold strings only (got {wrong[0]!r})")])
     return tuple(sorted(set(strings)))
@@ -181,11 +181,11 @@ class Blinding:
             return [], {}, {}
         standing = [match.span() for match in _TOKEN.finditer(text)]
         if folded.origin is not None:
-            where = {at: position for position, at in reversed(list(enumerate(folded.origin)))}
-            standing = [(where[start], where[end - 1] + 1) for start, end in standing]
-        taken: list[Edit] = [(span, "") for span in standing]
+            position_of = {at: position for position, at in reversed(list(enumerate(folded.origin)))}
+            standing = [(position_of[start], position_of[end - 1] + 1) for start, end in standing]
+        found_spans: list[Edit] = [(span, "") for span in standing]
         replaced: Counter[str] = Counter()
-        left: dict[Span, str] = {}
+        kept_at: dict[Span, str] = {}
         for name in sorted(there, key=lambda name: (-len(name.folded), name.folded)):
             # Every position at which the name occurs as a word, including overlapping ones.
             pattern, at = _name_pattern(name.folded), 0
@@ -193,7 +193,7 @@ class Blinding:
                 match, at = standing_at.span(), standing_at.start() + 1
                 if _joined(folded.text[max(at - 2, 0) : at - 1], folded.text[at - 1]):
                     continue
-                if any(_overlap(match, span) for span, _ in taken):
+                if any(_overlap(match, span) for span, _ in found_spans):
                     continue
                 # Kept strings that occur as words in it; any other part of it with a letter or digit is the name.
                 holes: list[Span] = []
@@ -205,17 +205,17 @@ class Blinding:
                         around = folded.text[first - 1 : first], folded.text[stop : stop + 1]
                         if not _joined(around[0], string[0]) and not _joined(around[1], string[-1]):
                             holes.append((first, stop))
-                            left[first, stop] = listed
+                            kept_at[first, stop] = listed
                         first = folded.text.find(string, first + 1, reach)
                 start, pieces = match[0], []
                 for low, high in [*sorted(holes), (match[1], match[1])]:
                     if start < low and (not holes or any(map(str.isalnum, folded.text[start:low]))):
                         pieces.append((start, low))
                     start = max(start, high)
-                taken += [(piece, name.identity) for piece in pieces]
+                found_spans += [(piece, name.identity) for piece in pieces]
                 replaced[name.listed] += bool(pieces)
-        edits = sorted((folded.span(*span), identity) for span, identity in taken if identity)
-        return _apart(edits), dict(+replaced), dict(Counter(left.values()))
+        edits = sorted((folded.span(*span), identity) for span, identity in found_spans if identity)
+        return _apart(edits), dict(+replaced), dict(Counter(kept_at.values()))
 
 
 @lru_cache(maxsize=64)
@@ -316,11 +316,11 @@ def _name_pattern(folded: str) -> re.Pattern[str]:
     runs = list(_RUN.finditer(core))
     if not runs:
         return re.compile(re.escape(folded))
-    gap = f"[{_HYPHENS}]?" if len(core) <= 3 else _GAP
+    joint = f"[{_HYPHENS}]?" if len(core) <= 3 else _GAP
     parts = [*(re.escape(symbols) + _GAP for symbols in lead), re.escape(runs[0].group())]
     for before, run in pairwise(runs):
         written = re.escape(core[before.end() : run.start()])
-        parts += [f"(?:{written}|{gap})", re.escape(run.group())]
+        parts += [f"(?:{written}|{joint})", re.escape(run.group())]
     parts += [_GAP + re.escape(symbols) for symbols in tail]
     if not tail and core[-1].isascii():
         parts.append(_TRAIL)
@@ -369,16 +369,16 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     """Return the names to remove from texts before a judge sees them."""
     lists = _known()
     ordinary = set(lists["ordinary"]["words"])
-    given = list(agents)
-    own: set[str] = set()
-    for agent in given:
-        own |= {agent.id, agent.family, agent.model}
+    known_agents = list(agents)
+    candidates: set[str] = set()
+    for agent in known_agents:
+        candidates |= {agent.id, agent.family, agent.model}
         for full in (agent.id, agent.model):
             bare = full.rpartition("/")[2]
             undated = re.sub(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4})$", "", bare)
             versioned = re.sub(r"[-_](?:preview|latest|instruct|exp)$", "", undated)
-            own |= {full.partition("/")[0], bare, undated, versioned, *re.findall(r"[^\W\d_]{4,}", bare)}
-    runs = {name.strip(): _RUN.findall(_FoldedText.of(name).text) for name in own if name.strip()}
+            candidates |= {full.partition("/")[0], bare, undated, versioned, *re.findall(r"[^\W\d_]{4,}", bare)}
+    runs = {name.strip(): _RUN.findall(_FoldedText.of(name).text) for name in candidates if name.strip()}
     words = {word for pieces in runs.values() for word in pieces}
     companies = {lists["belongs"][word] for word in words & lists["belongs"].keys()} | (words & lists["listed"].keys())
     listed = [name for company in sorted(companies) for name in lists["listed"][company]]
@@ -388,7 +388,7 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
         for name, pieces in runs.items()
         if any(len(run) > 2 and not run.isdigit() and run not in ordinary for run in pieces)
     )
-    prints = sorted({agent.fingerprint for agent in given if agent.fingerprint and len(agent.fingerprint) > 5})
+    prints = sorted({agent.fingerprint for agent in known_agents if agent.fingerprint and len(agent.fingerprint) > 5})
     return tuple(dict.fromkeys([*lists["models"], *lists["makers"], *listed, *derived, *prints]))
 
 

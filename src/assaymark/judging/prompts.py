@@ -97,8 +97,8 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
     def check(raw: JSON) -> Graded:
         fields = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
         refusal = f"scores must be an object (got {brief(fields['scores'])})"
-        given = members(fields["scores"], rubric.names, "dimensions", otherwise=refusal)
-        scores = {name: p.whole_number(given[name], name, *rubric.scale) for name in rubric.names}
+        grades = members(fields["scores"], rubric.names, "dimensions", otherwise=refusal)
+        scores = {name: p.whole_number(grades[name], name, *rubric.scale) for name in rubric.names}
         evidence, comment = fields["evidence"], fields.get("comment")
         if not isinstance(evidence, list):
             raise Rejected(f"evidence must be a list (got {brief(evidence)})")
@@ -125,14 +125,14 @@ def judgment(planned: PlannedGrade, reply: Reply, *, second: Reply | None = None
     if second is not None and planned.asks_again(reply):
         return replace(judgment(planned.again(), second), first_key=planned.call.key)
     read = planned.read(reply)
-    given: dict[str, Any] = {"scores": {}}
+    fields: dict[str, Any] = {"scores": {}}
     if answer := read.answer:
-        given = {"evidence": answer.evidence, "lookahead_check": answer.lookahead_check}
-        given["scores"] = {name: float(score) for name, score in answer.scores.items()}
+        fields = {"evidence": answer.evidence, "lookahead_check": answer.lookahead_check}
+        fields["scores"] = {name: float(score) for name, score in answer.scores.items()}
     return Judgment(
         planned.about, planned.judge.name, planned.judge.family, planned.form.version, planned.call.trial,
         status="ok" if answer else "refused" if read.state == "refused" else "invalid", call_key=planned.call.key,
-        reason=read.reason, **given,
+        reason=read.reason, **fields,
     )  # fmt: skip
 
 
@@ -324,7 +324,7 @@ def user_messages(
             fenced = "\n\n".join(p.fence(label, content) for label, content in _blinded(out, blocks))
             shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
         messages |= {
-            one.record_id: Message("user", (shown[0], text)) for one, text in zip(wanted, shown[1:], strict=True)
+            item.record_id: Message("user", (shown[0], text)) for item, text in zip(wanted, shown[1:], strict=True)
         }
         if only is not None and not waiting:
             break
@@ -386,7 +386,7 @@ def read_decision(sections: Sequence[Section]) -> ParsedDecision:
             columns = cells(next(stated))
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
-    texts = (Rationale(text=one.content, kind=one.label) for one in sections if one.label in p.JUDGED_KINDS)
+    texts = (Rationale(text=part.content, kind=part.label) for part in sections if part.label in p.JUDGED_KINDS)
     return ParsedDecision(tuple(actions), values, tables, tuple(texts))
 
 

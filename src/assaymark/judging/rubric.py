@@ -47,13 +47,13 @@ class Dimension(_RubricPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_point(cls, given: Any) -> Any:
+    def _by_point(cls, raw: Any) -> Any:
         """Convert a table of anchors to a list of texts and a list of points."""
-        anchors = given.get("anchors") if isinstance(given, Mapping) else None
+        anchors = raw.get("anchors") if isinstance(raw, Mapping) else None
         if not isinstance(anchors, Mapping) or not all(_POINT.fullmatch(str(point)) for point in anchors):
-            return given
+            return raw
         rows = sorted((int(point), text) for point, text in anchors.items())
-        return {**given, "at": [point for point, _ in rows], "anchors": [text for _, text in rows]}
+        return {**raw, "at": [point for point, _ in rows], "anchors": [text for _, text in rows]}
 
     @field_validator("anchors")
     @classmethod
@@ -84,24 +84,24 @@ class Rubric(_RubricPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _points(cls, given: Any) -> Any:
+    def _points(cls, raw: Any) -> Any:
         """Assign lists of anchors to every point of the scale."""
-        named = given.get("dimension") if isinstance(given, Mapping) else None
+        named = raw.get("dimension") if isinstance(raw, Mapping) else None
         try:
-            low, high = map(int, given.get("scale", (1, 5)))
+            low, high = map(int, raw.get("scale", (1, 5)))
         except (TypeError, ValueError, AttributeError):
-            return given
+            return raw
         if not isinstance(named, (list, tuple)) or not 0 < high - low <= _MOST_POINTS:
-            return given
+            return raw
         every = tuple(range(low, high + 1))
-        return {**given, "dimension": [{"at": every, **row} if isinstance(row, Mapping) else row for row in named]}
+        return {**raw, "dimension": [{"at": every, **row} if isinstance(row, Mapping) else row for row in named]}
 
     @field_validator("scale")
     @classmethod
     def _ascending(cls, scale: tuple[int, int]) -> tuple[int, int]:
         if not 0 < scale[1] - scale[0] <= _MOST_POINTS:
-            what = f"names its lowest and its highest whole score, at most {_MOST_POINTS} points apart"
-            raise ValueError(f"{what} (got {list(scale)})")
+            problem = f"names its lowest and its highest whole score, at most {_MOST_POINTS} points apart"
+            raise ValueError(f"{problem} (got {list(scale)})")
         return scale
 
     @field_validator("dimensions")
@@ -164,8 +164,8 @@ class Rubric(_RubricPart):
 
     def changed(self, other: Rubric) -> frozenset[str]:
         """Return the dimensions that another rubric words differently or that only it has."""
-        mine, theirs = ({d.name: _dimension_text(d) for d in rubric.dimensions} for rubric in (self, other))
-        return frozenset(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
+        texts, other_texts = ({d.name: _dimension_text(d) for d in rubric.dimensions} for rubric in (self, other))
+        return frozenset(name for name in {*texts, *other_texts} if texts.get(name) != other_texts.get(name))
 
 
 def _dimension_text(dimension: Dimension) -> str:

@@ -431,11 +431,11 @@ def daily_excess(
 ) -> OverTime:  # fmt: skip
     """Compute the mean daily difference of two return series with a stationary block bootstrap interval."""
     source = "daily_excess"
-    own, other = checks.finite(source, "returns", returns), checks.finite(source, "baseline", baseline)
-    if own.size != other.size:
-        checks.fail(source, "baseline", f"must have one return for each of the {own.size} days (got {other.size})")
+    first, second = checks.finite(source, "returns", returns), checks.finite(source, "baseline", baseline)
+    if first.size != second.size:
+        checks.fail(source, "baseline", f"must have one return for each of the {first.size} days (got {second.size})")
     checks.probability(source, "level", level)
-    difference, n = own - other, own.size
+    difference, n = first - second, first.size
     block = block_length(difference)
     drawn = np.concatenate([counts @ difference / n for counts in day_counts(n, block, resamples, rng)])
     # The variance of resampled means about the sample has n in the denominator, like a variance with ddof 0.

@@ -17,9 +17,9 @@ Bools = NDArray[np.bool_]
 _AXES = {1: "one axis [n]", 2: "two axes"}
 
 
-def fail(source: str, where: str, what: str) -> NoReturn:
+def fail(source: str, argument: str, problem: str) -> NoReturn:
     """Raise an InputError with one problem of an argument."""
-    raise InputError(source, [Problem(where, what)])
+    raise InputError(source, [Problem(argument, problem)])
 
 
 def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim: int = 1) -> Ints:
@@ -32,8 +32,8 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
             fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
         if not np.isfinite(x).all():
             broken = ~np.isfinite(x)
-            what = f"{int(broken.sum())} rating(s) are not finite (first at index {_first(broken)}); leave them out"
-            fail(source, name, what)
+            problem = f"{int(broken.sum())} rating(s) are not finite (first at index {_first(broken)}); leave them out"
+            fail(source, name, problem)
         broken = x != np.floor(x)
         if broken.any():
             rating = float(x[broken][0])

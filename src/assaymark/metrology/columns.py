@@ -50,11 +50,11 @@ class Problems:
     problems: list[Problem] = field(default_factory=list)
     more: int = 0
 
-    def add(self, where: str, what: str) -> None:
+    def add(self, location: str, problem: str) -> None:
         """Add one problem."""
-        self.problems.append(Problem(where, what))
+        self.problems.append(Problem(location, problem))
 
-    def rows(self, bad: Bools, column: str, what: str, values: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
+    def rows(self, bad: Bools, column: str, text: str, values: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
         """Add one problem for each row of ``bad`` [rows]."""
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
@@ -62,7 +62,7 @@ class Problems:
             value = values[row] if values is not None else None
             value = value.as_py() if isinstance(value, pa.Scalar) else value
             shown = "nothing" if value is None else f"{value!r:.60}"
-            self.add(f"row {row + 1}, {column}", what if values is None else f"{what} (got {shown})")
+            self.add(f"row {row + 1}, {column}", text if values is None else f"{text} (got {shown})")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,8 +204,8 @@ class ScoreColumns:
         rows = np.flatnonzero(again)
         flaws.more += max(0, rows.size - LISTED)
         for row in rows[:LISTED].tolist():
-            where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
-            flaws.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
+            named = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
+            flaws.add(f"row {row + 1}", f"a second result for {', '.join(named)}, trial {trial[row]}")
         if not self.usable.any():
             flaws.add("", "no row has a score on every dimension")
 
@@ -221,9 +221,9 @@ def read_scores(
 
 def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
     """List the problems of names that become parts of measurement names, by column."""
-    what = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
+    rule = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
     wrong = [
-        Problem(column, f"{what} (got {name!r:.60})")
+        Problem(column, f"{rule} (got {name!r:.60})")
         for column, entries in names.items()
         for name in entries
         if not _NAME.fullmatch(name)
@@ -241,8 +241,8 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
         return source, "scores"
     if hasattr(source, "read_all"):
         return source.read_all(), "scores"
-    what = f"must be a path, a pyarrow.Table or a pyarrow.RecordBatchReader (got {type(source).__name__})"
-    raise InputError("scores", [Problem("source", what)])
+    problem = f"must be a path, a pyarrow.Table or a pyarrow.RecordBatchReader (got {type(source).__name__})"
+    raise InputError("scores", [Problem("source", problem)])
 
 
 def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
@@ -281,8 +281,8 @@ def named_dimensions(
         if name not in columns:
             close = difflib.get_close_matches(name, [other.lower() for other in unknown], n=1)
             meant = next((f"; is it {other!r}?" for other in unknown if close and other.lower() == close[0]), "")
-            what = f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}"
-            problems.append(Problem(name, what))
+            problem = f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}"
+            problems.append(Problem(name, problem))
     if names is None and _CHECKED in (schema.metadata or {}):
         names = schema.metadata[_CHECKED].decode(errors="replace")
     if isinstance(names, str):
@@ -409,7 +409,7 @@ def score_table_of(
     order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
     order = order[chosen_rows[order]]
     ids, start, trajectory = np.unique(codes["trajectory"][order], return_index=True, return_inverse=True)
-    places, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
+    places, first_rows, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
     judges = tuple(names["judge"][k] for k in places)
     usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
     # Attributes of trajectories [N], and the mean and the first of the usable trials by judge [N, J, D].
@@ -456,7 +456,7 @@ def score_table_of(
     return assembled(
         n, tuple(names["trajectory"][k] for k in ids[chosen]),
         [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
-        (judges, tuple(names["family"][k] for k in codes["family"][order[where]]), columns.dimensions, share),
+        (judges, tuple(names["family"][k] for k in codes["family"][order[first_rows]]), columns.dimensions, share),
         mean[chosen], opening[chosen], bool((counts > 1).any()),
         _repeats(of, full, mean @ share, opening @ share, names["agent"]),
         of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,

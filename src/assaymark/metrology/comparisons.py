@@ -259,14 +259,14 @@ class Comparisons:
         scores, part = self.fitted(chosen)
         first, second = pairs_of(len(self.agents))
         g, size = len(self.clusters), first.size
-        gap = scores[:, first] - scores[:, second]
-        gap[part[:, first] != part[:, second]] = np.nan
-        there = ~np.isnan(gap[..., 0])
+        differences = scores[:, first] - scores[:, second]
+        differences[part[:, first] != part[:, second]] = np.nan
+        there = ~np.isnan(differences[..., 0])
         weight = np.where(there, self.weight[:, None], 0)
         cycles = np.zeros((g, size), dtype=np.int64)
         np.add.at(cycles, self.cluster, weight)
-        sums = np.zeros((g, size, gap.shape[2]))
-        np.add.at(sums, self.cluster, np.where(there[..., None], gap, 0.0) * weight[..., None])
+        sums = np.zeros((g, size, differences.shape[2]))
+        np.add.at(sums, self.cluster, np.where(there[..., None], differences, 0.0) * weight[..., None])
         with np.errstate(invalid="ignore"):
             means = sums / np.where(cycles > 0, cycles, np.nan)[..., None]
         return Gaps(means, cycles, _means(scores, self.cluster, len(self.clusters), self.weight))

@@ -229,12 +229,12 @@ def flip_tests(
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
     if exact:  # every pattern that does not flip the last cluster; the first pattern flips none
-        turned = (np.arange(2 ** (g - 1))[:, None] >> np.arange(g) & 1).astype(bool)
+        flipped = (np.arange(2 ** (g - 1))[:, None] >> np.arange(g) & 1).astype(bool)
     elif rng is None:
         many = f"{g} clusters are too many to enumerate (up to {EXACT_FLIPS} are)"
         checks.fail("sign_flip", "rng", f"{many}; pass a generator such as np.random.default_rng(7)")
     else:
-        turned = rng.integers(0, 2, size=(resamples, g), dtype=np.uint8).astype(bool)
+        flipped = rng.integers(0, 2, size=(resamples, g), dtype=np.uint8).astype(bool)
 
     def blocks(patterns: Bools, rows: int) -> Iterator[Floats]:
         for start in range(0, patterns.shape[0], rows):
@@ -245,16 +245,16 @@ def flip_tests(
     sum_of_all, hits = columns.sum(axis=0), np.zeros(columns.shape[1])
     least = np.abs(sum_of_all) - _ZERO
     pieces = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
-    for block in blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * g))):
+    for block in blocks(flipped, max(1, SMALL_PRODUCT // (_COLUMNS * g))):
         for piece in pieces:
-            far = np.abs(sum_of_all[piece] - 2 * (block @ columns[:, piece])) >= least[piece]
-            hits[piece] += np.count_nonzero(far, axis=0)
+            extreme = np.abs(sum_of_all[piece] - 2 * (block @ columns[:, piece])) >= least[piece]
+            hits[piece] += np.count_nonzero(extreme, axis=0)
     # Only one of two opposite patterns is enumerated: flipping every sign does not change the distance from 0.
-    total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
+    total = float(flipped.shape[0]) if exact else flipped.shape[0] + 1.0
 
     def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
         """Compute the ends [K] of the differences that the test does not reject, NaN if it rejects none."""
-        some = turned.any(axis=1) & ~turned.all(axis=1)
+        some = flipped.any(axis=1) & ~flipped.all(axis=1)
         spans = math.floor((1 - level) * total + _ZERO)
         # Drawn patterns that flip all signs or none count for every difference; the enumerated one is the observed.
         need = spans if exact else spans - int((~some).sum())
@@ -262,7 +262,7 @@ def flip_tests(
             return [np.full(sums.shape[1], np.nan)] * 2
         means = [
             ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
-            for block in blocks(turned[some], _ROWS)
+            for block in blocks(flipped[some], _ROWS)
         ]
         first, other = (np.concatenate(side) for side in zip(*means, strict=True))
         starts, stops = np.minimum(first, other), -np.maximum(first, other)
@@ -427,14 +427,14 @@ def moderate(
         rest = table - table.mean(axis=-1, keepdims=True)
         rest -= rest.mean(axis=-2, keepdims=True)
         # tr(C) and the sum of squares of C are equal to those of the clusters' matrix, which may be smaller.
-        turned = np.swapaxes(rest, -1, -2)
-        squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
+        transposed = np.swapaxes(rest, -1, -2)
+        squares = np.square(transposed @ rest if k <= g else rest @ transposed).sum(axis=(-1, -2))
         total = np.square(rest).sum(axis=(-1, -2))
         varies = total > FLAT_VARIANCE * (g - 1)
         low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
-        left = g - 1 - (k - 1) * low
-        open_ = left > 1e-9
-        high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
+        remainder = g - 1 - (k - 1) * low
+        open_ = remainder > 1e-9
+        high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, remainder, 1.0)), 1.0)
         epsilon = low, np.clip(high, low, 1.0)
         estimate = _prior_df(variance, nu, k)
         freedom = np.maximum(0.0, epsilon[1] * (k - 1) - 1.5)

@@ -105,19 +105,19 @@ def cell_agreement(
     kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in combinations(range(count), 2)]
     defined = [kappa for kappa in kappas if kappa is not None]
     kappa = float(np.mean(defined)) if defined and len(defined) == len(kappas) else None
-    unanimous, left = (bool(shifts) and all(shift.p <= alpha + TOLERANCE for shift in shifts.values())
+    unanimous, robust = (bool(shifts) and all(shift.p <= alpha + TOLERANCE for shift in shifts.values())
                        for shifts in (each, drops))  # fmt: skip
-    status: CellStatus = "not measurable" if count < 2 else _status(kappa, unanimous, left, PUBLISH, METHODOLOGY)
-    return CellAgreement(status, unanimous, left, kappa, shifts[count], each, drops)
+    status: CellStatus = "not measurable" if count < 2 else _status(kappa, unanimous, robust, PUBLISH, METHODOLOGY)
+    return CellAgreement(status, unanimous, robust, kappa, shifts[count], each, drops)
 
 
 def _status(
-    kappa: float | None, unanimous: bool, left: bool, publish: float, halt: float
+    kappa: float | None, unanimous: bool, robust: bool, publish: float, halt: float
 ) -> Literal["publish", "methodology", "halt"]:
     """Return the claim status that the families' own tests and their kappa permit."""
     if kappa is not None and unanimous and kappa >= publish - TOLERANCE:
         return "publish"
-    return "methodology" if kappa is not None and left and kappa >= halt - TOLERANCE else "halt"
+    return "methodology" if kappa is not None and robust and kappa >= halt - TOLERANCE else "halt"
 
 
 def cell_equivalent(agreement: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
@@ -250,9 +250,9 @@ class ControlCell:
     composers: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for name, given in (("parents", self.parents), ("composers", self.composers)):
-            if len(given) != self.table.n:
-                checks.fail("Cell", name, f"must have one entry for each of {self.table.n} records (got {len(given)})")
+        for name, names in (("parents", self.parents), ("composers", self.composers)):
+            if len(names) != self.table.n:
+                checks.fail("Cell", name, f"must have one entry for each of {self.table.n} records (got {len(names)})")
         if self.kind == "honest":
             checks.fail("Cell", "kind", "honest records are what a cell is held against, not a cell")
 
@@ -269,8 +269,8 @@ def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Fl
     sums = estimates.group_sums(reference, table.cluster, len(table.clusters))
     means = np.concatenate([sums / np.maximum(counts, 1)[:, None], reference.mean(axis=0, keepdims=True)])
     place = {name: g for g, name in enumerate(table.clusters) if counts[g]}
-    where = np.array([place.get(name, -1) for name in onto.clusters], dtype=np.int64)[onto.cluster]
-    return means[where], int((where < 0).sum())
+    cluster_row = np.array([place.get(name, -1) for name in onto.clusters], dtype=np.int64)[onto.cluster]
+    return means[cluster_row], int((cluster_row < 0).sum())
 
 
 class _Held:
@@ -290,8 +290,8 @@ class _Held:
         makers = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
         self.family = ", ".join(sorted(set(cell.composers) & set(table.families))) or None
         if kind in PAIRED:
-            where = {key: row for row, key in enumerate(honest.trajectories)}
-            parents = np.array([where.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
+            row_of = {key: row for row, key in enumerate(honest.trajectories)}
+            parents = np.array([row_of.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
             self.rows = np.flatnonzero(parents >= 0)
             base = self.reference[:, parents[self.rows]]
             self.method = "mean paired difference from the honest record it was made from"
@@ -393,7 +393,7 @@ class _Held:
             return number(Measurement, name, labels, None, count, method, self.state or estimates.ONE_FAMILY)
         scores, reference = cell.table.stacked[rows, :, 0], honest.stacked[..., 0]
         codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
-        where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
+        cluster_of = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
         against = np.array([codes[honest.clusters[g]] for g in honest.cluster], dtype=np.int64)
         if cell.kind in PAIRED:
             place = {key: row for row, key in enumerate(honest.trajectories)}
@@ -415,7 +415,7 @@ class _Held:
             asked = [(*above, cells.substance, None, alpha)]
         consecutive, form = study.inference.order_of(honest.clusters) == "consecutive", study.rubric.coefficient
         tests = [
-            cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
+            cell_agreement(flip + sign * scores, cluster_of, flip + sign * reference, against, honest.families,
                            threshold, quantile, level, consecutive, form == "kappa")
             for sign, flip, threshold, quantile, level in asked
         ]  # fmt: skip

@@ -111,9 +111,9 @@ def variance_components(table: ScoreTable) -> Components:
             if groups > 1:
                 liking = _component((float(between[:, k].mean()) - 2 * (groups - 1) * mean) / spread / 2, groups - 1)
             # Severities are differences of means over all trajectories; the noise of these means is subtracted.
-            own = _component(float(severity[:, k].var(ddof=1)) - mean / table.n, len(judges) - 1)
+            severity_part = _component(float(severity[:, k].var(ddof=1)) - mean / table.n, len(judges) - 1)
             disagreement = _component(mean, freedom * (len(judges) - 1))
-            parts.append({"judge": own, "judge x agent": liking, "disagreement": disagreement})
+            parts.append({"judge": severity_part, "judge x agent": liking, "disagreement": disagreement})
     for judge in judges:
         # The table does not store the dimensions of single trials.
         rows, component = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
@@ -146,7 +146,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
     cluster = np.zeros(c, dtype=np.int64)
     cluster[table.cycle] = table.cluster
     within, product, between, between_product, level = np.zeros((5, width))
-    pairs, freedom, between_freedom, spread, own, inverse = 0, 0, 0, 0.0, 0.0, 0.0
+    pairs, freedom, between_freedom, spread, inside, inverse = 0, 0, 0, 0.0, 0.0, 0.0
     for agent, other in combinations(range(a), 2):
         common = np.flatnonzero(present[agent] & present[other])
         if not common.size:
@@ -162,7 +162,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
         level += np.square(first.mean(axis=0) - second.mean(axis=0))
         pairs, freedom, between_freedom = pairs + 1, freedom + n - g, between_freedom + g - 1
         # The weight of a cluster effect between clusters, and the shares of effects and noise in a mean difference.
-        spread, own, inverse = spread + n - squares / n, own + squares / n**2, inverse + 1 / n
+        spread, inside, inverse = spread + n - squares / n, inside + squares / n**2, inverse + 1 / n
     if not pairs or freedom < 1:
         state = _ALONE if not pairs else "undefined: one cycle in each cluster, needs two"
         return [dict.fromkeys(PARTS[:5], Component(None, None, 0, state)) for _ in table.names], pairs
@@ -180,7 +180,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
             parts["agent x cluster"] = _component(reaction, between_freedom)
             shared = (float(between_product[k]) - between_freedom * cycle) / spread
             parts["cluster"] = _component(shared, between_freedom)
-        chance = max(reaction, 0.0) * own + noise * inverse
+        chance = max(reaction, 0.0) * inside + noise * inverse
         parts["agent"] = _component((float(level[k]) / 2 - chance) / pairs, a - 1)
         components.append(parts)
     return components, pairs

@@ -324,8 +324,8 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
     table = checks.finite("leave_one_family_out", "scores", scores, ndim=2)
     names = list(families)
     if len(names) != table.shape[1] or not all(isinstance(name, str) for name in names):
-        what = f"must name one family for each of the {table.shape[1]} judges (got {len(names)})"
-        checks.fail("leave_one_family_out", "families", what)
+        problem = f"must name one family for each of the {table.shape[1]} judges (got {len(names)})"
+        checks.fail("leave_one_family_out", "families", problem)
     drops = drops_of(names)
     if not drops:
         raise NotMeasurableError("leaving a judge family out: one judge family, needs two")

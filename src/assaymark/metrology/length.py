@@ -70,7 +70,7 @@ class EqualLength:
         exposure = np.einsum("gajk,gjkq->gajq", fit.weights, totals / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
         alike = [np.flatnonzero([pattern == other for other in patterns]) for pattern in dict.fromkeys(patterns)]
-        normals = tuple((who, regression_sums(scores[:, who], covariates, used[:, who[0]], codes)) for who in alike)
+        normals = tuple((js, regression_sums(scores[:, js], covariates, used[:, js[0]], codes)) for js in alike)
         there = ~np.isnan(covariates[..., 0])
         lengths = np.where(there, covariates[..., 0], 0.0).T @ there
         common = np.maximum(there.T.astype(np.float64) @ there, 1)
@@ -239,8 +239,8 @@ def length_recused(
         plain = estimates.cluster_mean(
             equal.gaps[rows, pair], estimates.neighbour_blocks(rows.size) if consecutive else None
         )
-        gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        estimate = estimates.student_estimate(turn * gap, se, df, level)
+        value, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
+        estimate = estimates.student_estimate(turn * value, se, df, level)
         return LengthRecused(*estimate.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
     estimate = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
@@ -262,8 +262,8 @@ def length_p(
         for test, total in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
-                gap, se, df = _with_causal(*parts, total / max(test.clusters, 1), slopes)
-                test = PairTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
+                value, se, df = _with_causal(*parts, total / max(test.clusters, 1), slopes)
+                test = PairTest(test.clusters, test.state, estimates.student_estimate(value, se, df).p, value, df, se)
             tests.append(test)
     else:
         tests = equal.tests(borrow, consecutive)
@@ -285,20 +285,20 @@ def length_rule(
         value, se, df = _with_causal(
             estimate, field_of(raw, "se"), field_of(raw, "df"), gaps[:1], np.array([causal], dtype=np.float64)
         )
-        left, p_up, explained = value, estimates.student_estimate(value, se, df).p_up, True
+        remaining, p_up, explained = value, estimates.student_estimate(value, se, df).p_up, True
     else:
         if gaps.size == 1 and abs(float(gaps[0])) < EQUAL_LENGTH + TOLERANCE:
             return "clear"
         slopes = [slope] if isinstance(slope, Mapping | Estimate) else list(slope)
         if all(abs(field_of(estimate, "estimate") or 0.0) <= TOLERANCE for estimate in slopes):
             return "may be length"  # each agent always writes the same length, so that nothing was adjusted
-        left, p_up = field_of(adjusted, "estimate"), field_of(adjusted, "p_up")
+        remaining, p_up = field_of(adjusted, "estimate"), field_of(adjusted, "p_up")
         explained = min(field_of(estimate, "p") for estimate in slopes) * len(slopes) <= alpha
-        if left is None:
+        if remaining is None:
             return "may be length"
-    if left > 0 and p_up <= alpha / 2 + TOLERANCE:
+    if remaining > 0 and p_up <= alpha / 2 + TOLERANCE:
         return "clear"
-    return "length" if left <= 0 and explained else "may be length"
+    return "length" if remaining <= 0 and explained else "may be length"
 
 
 def headline_p(
@@ -358,9 +358,9 @@ def adjusted_pairs(
             float(((x >= y.min() - TOLERANCE) & (x <= y.max() + TOLERANCE)).mean())
             for x, y in ((first[:, 0], second[:, 0]), (second[:, 0], first[:, 0]))
         )
-        gap = tuple((first - second).mean(axis=0).tolist())
+        differences = tuple((first - second).mean(axis=0).tolist())
         equal = estimates.jackknife_estimate(adjusted[0], adjusted[1:], level)
-        results.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
+        results.append(LengthAdjusted(raw, slopes_of, equal, differences, overlap))
     return results
 
 
@@ -507,9 +507,9 @@ def _largest_p(
     scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
     factor = np.zeros_like(scaled)
     for k in range(len(scaled)):
-        left = scaled[k, k] - factor[k, :k] @ factor[k, :k]
-        if left > _ZERO:
-            factor[k:, k] = (scaled[k:, k] - factor[k:, :k] @ factor[k, :k]) / np.sqrt(left)
+        pivot = scaled[k, k] - factor[k, :k] @ factor[k, :k]
+        if pivot > _ZERO:
+            factor[k:, k] = (scaled[k:, k] - factor[k:, :k] @ factor[k, :k]) / np.sqrt(pivot)
     draws = rng.standard_normal((DRAWS, factor.shape[0]))
     rows = SMALL_PRODUCT // factor.size
     # The observed order counts as one of the draws.
@@ -540,10 +540,10 @@ def length_matched_contrasts(cell: ControlCell, honest: ScoreTable, study: Study
     for row, ((sums, cycles), pair, (test, n)) in enumerate(zip(meetings, pairs, tests, strict=True)):
         before = contrasts.settle(sums[:, :k].sum(axis=0) / max(1, cycles.sum()))
         for column, dimension in enumerate(honest.names):
-            turned = before[column] < 0
-            high, low = pair[::-1] if turned else pair
+            flipped = before[column] < 0
+            high, low = pair[::-1] if flipped else pair
             tested = None if test is None else contrasts.contrast_of(test, column, n)
-            if tested and turned:
+            if tested and flipped:
                 ends = (None, None) if tested.low is None or tested.high is None else (-tested.high, -tested.low)
                 tested = replace(tested, difference=-tested.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, tested, study,
@@ -587,9 +587,9 @@ def season_verbosity(
     # Ends from the slopes without each period; none if the slope is determined by a single period.
     low = high = None
     masks = [when != gone for gone in range(len(names))]
-    left = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
-    if all(slope is not None for slope in left):
-        without = np.array(left, dtype=np.float64)
+    slopes = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
+    if all(slope is not None for slope in slopes):
+        without = np.array(slopes, dtype=np.float64)
         spread = without - without.mean()
         error = float(np.sqrt((len(names) - 1) / len(names) * (spread @ spread)))
         half = t_quantile(0.5 + level / 2, len(names) - 1) * error

@@ -125,14 +125,14 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             cells = np.ascontiguousarray(table.cells[..., s].transpose(0, 2, 1))
             gating = length.length_p(cells, lengths, table.cluster, table.own, tests.borrow, table.consecutive)
             used = length.usable_cells(scores, lengths)
-            turned = {
+            signs = {
                 pair: pair if gap >= 0 else pair[::-1]
                 for pair, gap in zip(table.pairs, panel.gap[:, s], strict=True)
                 if (used[:, pair[0]] & used[:, pair[1]]).any()
             }
-            each = length.adjusted_pairs(scores, lengths, table.cluster, [*turned.values()], plan.level,
+            each = length.adjusted_pairs(scores, lengths, table.cluster, [*signs.values()], plan.level,
                                          table.consecutive)  # fmt: skip
-            adjusted = dict(zip(turned, each, strict=True))
+            adjusted = dict(zip(signs, each, strict=True))
         for k, pair in enumerate(table.pairs):
             turn = -1.0 if panel.gap[k, s] < 0 else 1.0
             # The agent with the larger mean is ``high``; without a difference, the first by name (agents are sorted).
@@ -223,23 +223,23 @@ def _equivalence(
     }
 
 
-def _without_interest(tests: OrderTests, one: PairTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
+def _without_interest(tests: OrderTests, test: PairTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
     """Return a contrast without interested judges in the panel's direction (None: not identified), and its test."""
-    detail: dict[str, JSON] = {"p": float(one.p), "se": one.se, "df": one.df, "clusters": int(one.clusters)}
-    if one.difference is None or not one.clusters:
+    detail: dict[str, JSON] = {"p": float(test.p), "se": test.se, "df": test.df, "clusters": int(test.clusters)}
+    if test.difference is None or not test.clusters:
         return None, detail
     if s == 0:
-        detail |= _equivalence(one.difference, one.se, one.df, one.clusters, tests)
-    return turn * one.difference + 0.0, detail
+        detail |= _equivalence(test.difference, test.se, test.df, test.clusters, tests)
+    return turn * test.difference + 0.0, detail
 
 
 def _length(
     tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: PairTest, adjusted: length.LengthAdjusted
 ) -> Measurement:
     """Measure the difference at equal length, and whether text length can explain the raw difference."""
-    plan, turned = tests.plan, None if test.difference is None else turn * test.difference
-    p_up = test.p / 2 if (turned or 0.0) > 0 else 1 - test.p / 2
-    contrast = Estimate(turned, test.se, test.df, None, None, test.p, p_up, test.state)
+    plan, oriented = tests.plan, None if test.difference is None else turn * test.difference
+    p_up = test.p / 2 if (oriented or 0.0) > 0 else 1 - test.p / 2
+    contrast = Estimate(oriented, test.se, test.df, None, None, test.p, p_up, test.state)
     raw, word = adjusted.raw, "may be length"
     # With unequal clusters the mean over cycles can have the other sign, and is then not comparable.
     if raw.estimate is not None and raw.estimate >= 0:

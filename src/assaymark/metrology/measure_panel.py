@@ -57,13 +57,13 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
     for behaviour in asked:
         by_agent.setdefault(behaviour.agent, []).append(behaviour)
     for agent in sorted(by_agent):
-        own = sorted(by_agent[agent], key=lambda behaviour: behaviour.cluster)
-        usable = [behaviour for behaviour in own if behaviour.usable]
-        make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in own)))
-        flags = Counter(flag for behaviour in own for flag in behaviour.flags)
+        behaviours = sorted(by_agent[agent], key=lambda behaviour: behaviour.cluster)
+        usable = [behaviour for behaviour in behaviours if behaviour.usable]
+        make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in behaviours)))
+        flags = Counter(flag for behaviour in behaviours for flag in behaviour.flags)
         checked = [(behaviour.cluster, behaviour.checks) for behaviour in usable if behaviour.checks is not None]
         broken = Counter(rule for _, checks in checked for rule in sorted({rule for rule, met in checks if not met}))
-        yield _share(make, "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level,
+        yield _share(make, "agent.answered", agent, [(b.cluster, b.usable) for b in behaviours], "questions", level,
                      "answers in the form asked for over all questions",
                      {"flags": dict(sorted(flags.items()))})  # fmt: skip
         yield _share(make, "agent.limits_kept", agent,
@@ -89,14 +89,14 @@ def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 
     """Measure ``agent.flagged_texts``: each agent's share of (agent, cluster, flagged) with instruction-like text."""
     rows = sorted(texts)
     for agent in sorted({agent for agent, *_ in rows}) if any(flag for *_, flag in rows) else ():
-        own = [(cluster, flag) for name, cluster, flag in rows if name == agent]
-        what = "decisions whose texts address the judge or imitate its prompt over all decisions"
-        make = partial(Measurement, inputs=content_id(own))
-        yield _share(make, "agent.flagged_texts", agent, own, "decisions", level, what, {})
+        hits = [(cluster, flag) for name, cluster, flag in rows if name == agent]
+        method = "decisions whose texts address the judge or imitate its prompt over all decisions"
+        make = partial(Measurement, inputs=content_id(hits))
+        yield _share(make, "agent.flagged_texts", agent, hits, "decisions", level, method, {})
 
 
 def _share(
-    make: Maker, name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, what: str,
+    make: Maker, name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, description: str,
     more: Mapping[str, JSON],
 ) -> Measurement:  # fmt: skip
     """Measure a share of decisions (cluster, hit) with Wilson's interval; cluster-robust ends are in the detail."""
@@ -108,7 +108,7 @@ def _share(
             test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return number(make, name, {"agent": agent}, count / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+    return number(make, name, {"agent": agent}, count / n if n else None, (n, n_of), f"{description}, {_WILSON}",
                   f"undefined: no {n_of}", detail, wilson(count, n, level=level) if n else None, level)  # fmt: skip
 
 
@@ -450,9 +450,9 @@ def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, s
     (by_judge, by_pair), asked, n_of = table.missing(), table.asked, "replies asked for"
     rows = list[tuple[dict[str, str], float, int, dict[str, JSON]]]()
     for judge, share in by_judge.items():
-        own = {agent: value for (name, agent), value in by_pair.items() if name == judge and value}
-        detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
-        if own:
+        lacking = {agent: value for (name, agent), value in by_pair.items() if name == judge and value}
+        detail: dict[str, JSON] = {"by_agent": lacking, "left_out": left_out.get(judge, "")}
+        if lacking:
             detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
         rows.append(({"judge": judge}, share, asked[judge], detail))
     for agent in table.agents:

@@ -389,9 +389,9 @@ def people_measurements(
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
             "records": int(mask.sum()), "outside": outside, "design": labels.design,
         }  # fmt: skip
-        share, what = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
+        share, method = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
         count = drawn, f"drawn {unit_of}"
-        yield number(make, "human.sample", labelled, share, count, what, states[s] or "ok", detail)
+        yield number(make, "human.sample", labelled, share, count, method, states[s] or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
         if mask.any():  # the labelled records themselves, which a certificate contains
@@ -644,8 +644,8 @@ def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[M
             )
         for name, passing in (("tpr", "pass"), ("tnr", "fail")):
             hits, n, *ends = detail[name]
-            what = f"records that {passing} with people", f"share that {passing} with the judge too"
-            rows.append((name, hits / n if n else None, (ends[0], ends[1]), "undefined: no such record", n, *what))
+            texts = f"records that {passing} with people", f"share that {passing} with the judge too"
+            rows.append((name, hits / n if n else None, (ends[0], ends[1]), "undefined: no such record", n, *texts))
         if two is not None:
             rows.append(("ceiling", two.value, (two.low, two.high), two.state, two.n, two.n_of, two.method))
         about = {"dimension": item.labels["dimension"]}

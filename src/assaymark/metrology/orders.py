@@ -157,9 +157,9 @@ def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
     """Return each agent's pairs [K, K-1], its sign in each of them, and the pairs of the other agents [K, rest]."""
     first, second = pairs_of(agents)
     about = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
-    own = np.nonzero(about)[1].reshape(agents, agents - 1)
-    sign = np.where(first[own] == np.arange(agents)[:, None], 1, -1)
-    return own, sign, np.nonzero(~about)[1].reshape(agents, -1)
+    pairs_of_each = np.nonzero(about)[1].reshape(agents, agents - 1)
+    sign = np.where(first[pairs_of_each] == np.arange(agents)[:, None], 1, -1)
+    return pairs_of_each, sign, np.nonzero(~about)[1].reshape(agents, -1)
 
 
 def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
@@ -480,9 +480,9 @@ def order_analysis(
     first, on_scales, adjusted, level, rest = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
     published = on_scales["aggregate"]
     ordered = _oriented(main.gap, published, k)
-    near = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)
-    near = holm_rows(np.maximum(near, _per_pair("p_eq_floor", p_eq_floor, k))[None])[0]
-    within = near <= alpha + LEVEL_SLACK
+    equal = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)
+    equal = holm_rows(np.maximum(equal, _per_pair("p_eq_floor", p_eq_floor, k))[None])[0]
+    within = equal <= alpha + LEVEL_SLACK
     ranks = rank_intervals(ordered, k)
     return OrderAnalysis(
         alpha_aggregate=level, margin=delta,
@@ -499,13 +499,13 @@ def order_analysis(
         alpha_dimensions=rest if dimensions else None,
         dimension_p_adjusted={name: tuple(adjusted[name].tolist()) for name in dimensions},
         dimension_order={name: _oriented(gaps[name], on_scales[name], k) for name in dimensions},
-        equivalence_p_adjusted=tuple(near.tolist()),
+        equivalence_p_adjusted=tuple(equal.tolist()),
         equivalent=tuple(pair for pair, small in zip(pair_list(k), within.tolist(), strict=True) if small),
         rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
         pair_state=tuple(
-            ("ordered, by less than the margin" if near else "ordered") if apart else "within the margin" if near
+            ("ordered, by less than the margin" if equal else "ordered") if apart else "within the margin" if equal
             else "not resolved" if tested else "cannot be tested"
-            for apart, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
+            for apart, equal, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
         ),
     )  # fmt: skip
 
@@ -538,8 +538,8 @@ def stability_state(
             checks.fail(
                 "stability_state", f"drops[{family!r}]", f"must be (difference, p[, p_adjusted]) (got {drop!r})"
             )
-        left, p, adjusted = (*drop, None)[:3]
-        if left is None or math.isnan(left) or abs(left) <= 1e-9 or (left > 0) != (difference > 0):
+        remaining, p, adjusted = (*drop, None)[:3]
+        if remaining is None or math.isnan(remaining) or abs(remaining) <= 1e-9 or (remaining > 0) != (difference > 0):
             lost.append(family)
         elif p is None or not p <= level or (adjusted is not None and not adjusted <= 2 * alpha + LEVEL_SLACK):
             unseen.append(family)

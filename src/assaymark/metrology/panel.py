@@ -182,8 +182,8 @@ class Design:
         without = np.stack(others)
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
         # Student's t quantile of each agent, NaN if it decided in a single cluster
-        own = self.own_clusters()
-        half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])[:, None] * error
+        counts = self.own_clusters()
+        half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in counts])[:, None] * error
         return centre, centre - half, centre + half
 
     def own_clusters(self) -> Ints:
@@ -436,7 +436,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
         if cycles.size:
             gaps[pair] = settle(sums.sum(axis=0) / cycles.sum())
     for place, judge in enumerate(("", *judges)):
-        own, block = [], panel.block(place)
+        rows, block = [], panel.block(place)
         if pairs and d:
             p = tests["cluster-t"][:, block][:, 1:]
             significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + TOLERANCE
@@ -444,14 +444,14 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
                 high, low = pair_list(len(agents))[pair]
                 if gaps[pair, block][k + 1] < 0:
                     high, low = low, high
-                own.append(f"{panel.table.dimensions[k]}|{agents[high]}|{agents[low]}")
+                rows.append(f"{panel.table.dimensions[k]}|{agents[high]}|{agents[low]}")
         detail: dict[str, JSON] = {"family": pairs * d}
         if place:
-            detail |= {"overlap": sum(name in whole for name in own), "only": [n for n in own if n not in whole]}
+            detail |= {"overlap": sum(name in whole for name in rows), "only": [n for n in rows if n not in whole]}
         else:
-            detail["found"] = list(whole := own)
+            detail["found"] = list(whole := rows)
         yield panel.number("single.discoveries" if place else "panel.discoveries", {"judge": judge} if place else {},
-                           float(len(own)) if state == "ok" else None, (pairs * d, "contrasts"), method, state,
+                           float(len(rows)) if state == "ok" else None, (pairs * d, "contrasts"), method, state,
                            detail)  # fmt: skip
 
 

@@ -41,20 +41,20 @@ _ZERO = 1e-9
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Draw a subsample of trajectories that keeps the shares of their strata (agent, cluster)."""
-    left = checks.whole("stratified", "size", size, least=1)
+    remaining = checks.whole("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for trajectory in sorted(strata):
         members[strata[trajectory]].append(trajectory)
     names = sorted(members)
-    places = dict.fromkeys(names, 1 if left >= len(names) else 0)
-    left -= sum(places.values())
+    places = dict.fromkeys(names, 1 if remaining >= len(names) else 0)
+    remaining -= sum(places.values())
     turns = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
     waiting = [(-len(members[key]) / (2 * places[key] + 1), turns[key], key) for key in names]
     heapq.heapify(waiting)
-    while left > 0 and waiting:
+    while remaining > 0 and waiting:
         _, turn, key = heapq.heappop(waiting)
         if places[key] < len(members[key]):
-            places[key], left = places[key] + 1, left - 1
+            places[key], remaining = places[key] + 1, remaining - 1
             heapq.heappush(waiting, (-len(members[key]) / (2 * places[key] + 1), turn, key))
     drawn = [rng.choice(members[key], size=places[key], replace=False).tolist() for key in names]
     return tuple(sorted(name for names in drawn for name in names))
@@ -72,8 +72,8 @@ def anchor_measurements(
             checks.fail(source, key, f"both gradings must name {', '.join(dimensions)}")
     weights = study.rubric.weights or dict.fromkeys(dimensions, 1.0)
     if common and (set(weights) != set(dimensions) or sum(weights.values()) <= 0):
-        what = f"must be one for each of {', '.join(dimensions)}, not all zero (got {dict(weights)})"
-        checks.fail(source, "weights", what)
+        problem = f"must be one for each of {', '.join(dimensions)}, not all zero (got {dict(weights)})"
+        checks.fail(source, "weights", problem)
     method = "mean of new minus locked rubric on the same trajectories; "
     method += "spread ratio: delete-one-cluster jackknife of its logarithm"
     groups, level, contrast = [clusters[key] for key in common], study.inference.level, None
@@ -149,7 +149,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
     ]
     resolved = {pair_of(m) for m in contrasts if m.name == "contrast" and m.detail.get("resolved")}
     drops = [m for m in contrasts if m.name == "lofo.contrast" and m.value is not None]
-    turned = tuple(dict.fromkeys(pair_of(m) for m in drops if m.value is not None and m.value <= 0))
+    reversals = tuple(dict.fromkeys(pair_of(m) for m in drops if m.value is not None and m.value <= 0))
     rho: dict[str, float | None] = {m.labels["dropped"]: None for m in contrasts if m.name == "lofo.rho"}
     worst: dict[str, str] = {}
     for m in contrasts:
@@ -160,7 +160,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
     limit = study.stability.rho
     below = {name: r for name, r in rho.items() if r is not None and r < limit - TOLERANCE}
     low = [f"without {name} rho is {r:.2g} on {worst[name]}" for name, r in below.items()]
-    lost = [f"{pair[1]} above {pair[2]} on {pair[0]}" for pair in turned if pair in resolved]
+    lost = [f"{pair[1]} above {pair[2]} on {pair[0]}" for pair in reversals if pair in resolved]
     if low:
         reason = f"{'; '.join(low)}: below {limit:g}"
     elif lost:
@@ -169,7 +169,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
         reason = "no judge family could be left out"
     else:
         reason = f"no drop brings rho below {limit:g} or reverses a resolved contrast"
-    return ProbePlan(turned, rho, bool(low or lost), reason, worst)
+    return ProbePlan(reversals, rho, bool(low or lost), reason, worst)
 
 
 def probe_measurements(
@@ -191,7 +191,7 @@ def probe_measurements(
     )  # fmt: skip
     if state != "ok" or judge is None:
         return
-    where = {cycles[key]: clusters[key] for key in scores}
+    cluster_of = {cycles[key]: clusters[key] for key in scores}
     for dimension, high, low in plan.pairs:
         # Each agent's mean score of each cycle.
         sides: dict[str, dict[str, list[float]]] = {high: defaultdict(list), low: defaultdict(list)}
@@ -200,7 +200,7 @@ def probe_measurements(
                 sides[agents[key]][cycles[key]].append(scores[key][dimension])
         common = sorted(sides[high].keys() & sides[low].keys())
         gaps = np.array([float(np.mean(sides[high][cycle])) - float(np.mean(sides[low][cycle])) for cycle in common])
-        groups = [where[cycle] for cycle in common]
+        groups = [cluster_of[cycle] for cycle in common]
         contrast = cluster_t(gaps, groups, study.inference.level) if common else None
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)

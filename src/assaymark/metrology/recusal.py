@@ -214,12 +214,12 @@ def _preference_weights(used: bytes, own: bytes, judges: int, agents: int) -> Fl
     cells = np.frombuffer(used, dtype=np.bool_)
     interest = np.frombuffer(own, dtype=np.bool_).reshape(judges, agents)
     design = _judge_and_agent(judges, agents)[cells]
-    left = np.eye(len(design)) - design @ np.linalg.pinv(design)
+    annihilator = np.eye(len(design)) - design @ np.linalg.pinv(design)
     owners = np.flatnonzero(interest.any(axis=1))
     indicators = np.zeros((judges * agents, owners.size))
     for column, judge in enumerate(owners):
         indicators[judge * agents : (judge + 1) * agents, column] = interest[judge]
-    each = left @ indicators[cells]
+    each = annihilator @ indicators[cells]
     common = each.sum(axis=1)
     size = float(common @ common)
     if size <= TOLERANCE:
@@ -377,10 +377,10 @@ def self_preference(
     table = checks.finite(source, "scores", scores, ndim=2)
     checks.probability(source, "level", level)
 
-    def names(what: str, entries: Sequence[Any], axis: int) -> list[str]:
+    def names(label: str, entries: Sequence[Any], axis: int) -> list[str]:
         n, of = table.shape[axis], ("agents (rows of scores)", "judges (columns of scores)")[axis]
         if len(entries) != n or not all(isinstance(name, str) for name in entries):
-            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(entries)})")
+            checks.fail(source, label, f"must be one name for each of the {n} {of} (got {len(entries)})")
         return [str(name) for name in entries]
 
     graded, grading = names("agent_families", agent_families, 0), names("judge_families", judge_families, 1)
@@ -394,28 +394,28 @@ def self_preference(
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
     method, results = f"mean distance from the panel's median, own family minus others; {method}", []
     for name, family, column in zip(called, grading, above.T, strict=True):
-        own = np.array([name == family for name in graded], dtype=bool)
-        ours, theirs = column[own], column[~own]
-        mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
+        same = np.array([name == family for name in graded], dtype=bool)
+        ours, peers = column[same], column[~same]
+        mean, others = (float(part.mean()) if part.size else None for part in (ours, peers))
         state: PreferenceState = "no agent of its family" if mean is None else "no agent of another family"
         gap = low = high = half = None
         if mean is not None and others is not None:
             gap, state = mean - others, "single observation"
             if codes is not None:
                 # Over clusters; a unit that contains all of one side cannot be left out.
-                sums = np.stack([np.bincount(codes[part], weights, int(codes.max()) + 1) for part in (own, ~own)
+                sums = np.stack([np.bincount(codes[part], weights, int(codes.max()) + 1) for part in (same, ~same)
                                  for weights in (column[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
                 total, *without = estimates.leave_out(sums, consecutive)
-                rests = np.array([rest for rest in without if rest[1] and rest[3]])
-                if len(rests) > 1:
-                    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+                leave_outs = np.array([rest for rest in without if rest[1] and rest[3]])
+                if len(leave_outs) > 1:
+                    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, leave_outs)]
                     estimate = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
                     half = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low) / 2
                     state = "no spread" if half is None else "ok"
             elif ours.size > 1:
                 # One agent on the other side has no spread; Student's interval assumes that of the own family.
-                n, m, tail, state = ours.size, theirs.size, 0.5 + level / 2, "no spread"
-                spread, rest = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
+                n, m, tail, state = ours.size, peers.size, 0.5 + level / 2, "no spread"
+                spread, rest = float(ours.var(ddof=1)), float(peers.var(ddof=1)) if m > 1 else 0.0
                 squares, df = (n - 1) * spread + (m - 1) * rest, n + m - 2
                 if squares > _FLAT**2:
                     state, half = "ok", t_quantile(tail, df) * math.sqrt(squares / df * (1 / n + 1 / m))
@@ -424,5 +424,5 @@ def self_preference(
                         welch = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
                         half = max(half, t_quantile(tail, welch) * math.sqrt(a + b))
             low, high = (None, None) if half is None else (gap - half, gap + half)
-        results.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
+        results.append(SelfPreference(name, mean, others, gap, ours.size, peers.size, low, high, state, level, method))
     return results

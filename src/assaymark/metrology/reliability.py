@@ -296,11 +296,11 @@ def contrast_components(
         _, starts, code, sizes = np.unique(cluster[common], return_index=True, return_inverse=True, return_counts=True)
         if sizes.size < 2 or judges < 2:
             continue
-        gap = cells[common, a] - cells[common, b]
-        means = np.add.reduceat(gap, starts) / sizes[:, None, None]
+        differences = cells[common, a] - cells[common, b]
+        means = np.add.reduceat(differences, starts) / sizes[:, None, None]
         squares += two_way(means.transpose(2, 1, 0))
         levels += np.square(means.mean(axis=(0, 1)))
-        inside = gap - means[code]
+        inside = differences - means[code]
         rows = judges * np.square(inside.mean(axis=1)).sum(axis=0)
         within += rows, np.square(inside).sum(axis=(0, 1)) - rows
         freedom += code.size - sizes.size
@@ -398,11 +398,11 @@ def discriminant(
     tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if defined[d] else 1.0 for d in range(dimensions)]
     results = []
     for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
-        one = undefined("undefined: judges share nothing on it, or on the other dimensions")
+        test = undefined("undefined: judges share nothing on it, or on the other dimensions")
         if defined[d]:
-            one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
+            test = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
         passed = bool(defined[d]) and p_holm <= alpha + 1e-9
-        results.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
+        results.append(DistinctDimension(test.estimate, test.low, test.high, p, test.state, p_holm, passed))
     return Discriminant("ok", tuple(results))
 
 

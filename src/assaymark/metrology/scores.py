@@ -333,13 +333,13 @@ def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decisi
     return problems
 
 
-def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
+def _several(pairs: Iterable[tuple[str, str]], rule: str) -> list[Problem]:
     """List a problem for every name that is paired with several others."""
     by_name: dict[str, set[str]] = defaultdict(set)
     for name, other in pairs:
         by_name[name].add(other)
     several = {name: ", ".join(sorted(others)) for name, others in sorted(by_name.items()) if len(others) > 1}
-    return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
+    return [Problem(name, f"{rule} (got {others})") for name, others in several.items()]
 
 
 def is_parquet(path: Path) -> bool:

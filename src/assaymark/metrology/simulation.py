@@ -36,23 +36,23 @@ class Spread:
         size = np.broadcast_to(np.asarray(self.sd, dtype=np.float64), (dimensions,))
         if not size.any():
             return np.zeros((*shape, dimensions))
-        own, shared = math.sqrt(1 - self.correlation), math.sqrt(self.correlation)
+        separate, shared = math.sqrt(1 - self.correlation), math.sqrt(self.correlation)
         draws = np.zeros((*shape, dimensions))
-        if own:
-            draws += own * rng.standard_normal((*shape, dimensions))
+        if separate:
+            draws += separate * rng.standard_normal((*shape, dimensions))
         if shared:
             draws += shared * rng.standard_normal((*shape, 1))
         return np.asarray(draws * size)
 
-    def problems(self, where: str, dimensions: int) -> Iterator[Problem]:
+    def problems(self, name: str, dimensions: int) -> Iterator[Problem]:
         """Yield the problems of this effect for a number of dimensions."""
         sizes = self.sd if isinstance(self.sd, tuple) else (self.sd,)
         if isinstance(self.sd, tuple) and len(sizes) != dimensions:
-            yield Problem(f"{where}.sd", f"must have one entry for each of the {dimensions} dimensions (got {self.sd})")
+            yield Problem(f"{name}.sd", f"must have one entry for each of the {dimensions} dimensions (got {self.sd})")
         if not all(math.isfinite(size) and size >= 0 for size in sizes):
-            yield Problem(f"{where}.sd", f"must be finite and at least 0 (got {self.sd})")
+            yield Problem(f"{name}.sd", f"must be finite and at least 0 (got {self.sd})")
         if not 0 <= self.correlation <= 1:
-            yield Problem(f"{where}.correlation", f"must lie in 0..1 (got {self.correlation})")
+            yield Problem(f"{name}.correlation", f"must lie in 0..1 (got {self.correlation})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +110,21 @@ class Truth:
     def __post_init__(self) -> None:
         problems, d = list[Problem](), len(self.dimensions)
 
-        def wrong(bad: bool, where: str, what: str) -> None:
+        def wrong(bad: bool, argument: str, problem: str) -> None:
             if bad:
-                problems.append(Problem(where, what))
+                problems.append(Problem(argument, problem))
 
-        for what, names in (
+        for name, names in (
             ("composers", [composer.name for composer in self.composers]),
             ("panel", [panelist.name for panelist in self.panel]),
             ("dimensions", list(self.dimensions)),
         ):
-            wrong(not names, what, "at least one is needed (got 0)")
-            wrong(len(set(names)) < len(names), what, f"each needs a name of its own (got {', '.join(names)})")
-        for what, count in (("clusters", self.clusters), ("cycles", self.cycles)):
-            wrong(count < 1, what, f"must be at least 1 (got {count})")
-        for what in ("cluster", "cycle", "interaction", "residual"):
-            problems += getattr(self, what).problems(what, d)
+            wrong(not names, name, "at least one is needed (got 0)")
+            wrong(len(set(names)) < len(names), name, f"each needs a name of its own (got {', '.join(names)})")
+        for name, count in (("clusters", self.clusters), ("cycles", self.cycles)):
+            wrong(count < 1, name, f"must be at least 1 (got {count})")
+        for name in ("cluster", "cycle", "interaction", "residual"):
+            problems += getattr(self, name).problems(name, d)
         for one in self.composers:
             means = one.means if isinstance(one.means, tuple) else (one.means,)
             wrong(isinstance(one.means, tuple) and len(means) != d, f"{one.name}.means",
@@ -260,12 +260,12 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
         # If calls repeat each other exactly, so do their rounding errors, which do not average out.
         off = max(trial, rounding) / asked
         noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
-        left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
+        pure = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
         panel.append(Panelist(
             judge, family, components.severities[judge, AGGREGATE], 0.0,
             tuple((agent, float(signal[a]) * components.bonuses[judge, agent, AGGREGATE])
                   for a, agent in enumerate(table.agents)),
-            _spread(table, left), asked, Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+            _spread(table, pure), asked, Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
         ))  # fmt: skip
     cluster, cycle, interaction, residual = (
         _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
@@ -366,9 +366,9 @@ def with_judge(
     true = np.sum([_variance(part, quality_d) for part in parts], axis=0)
     noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
     reliable = true / np.maximum(true + noise, 1e-12)
-    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
+    unknown = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
     latent = (
-        np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
+        np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + unknown.draw(rng, (table.n,), quality_d))
         + liking[table.agent]
         + Spread(tuple(sd.tolist()), float(np.mean([spread.correlation for spread in once]))).draw(rng, (table.n,), d)
     )
@@ -401,15 +401,15 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
     residual, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
     others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(residual)
     call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
-    guess, left = np.empty_like(residual), np.empty(d)
+    guess, remaining = np.empty_like(residual), np.empty(d)
     for k in range(d):
         signals = np.stack([residual[:, k], others[:, k]])
         spread = signals @ signals.T / n
         target = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
         weight = np.linalg.pinv(spread) @ target
         guess[:, k] = weight @ signals
-        left[k] = math.sqrt(max(0.0, float(target[0] - weight @ target)))
-    reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
+        remaining[k] = math.sqrt(max(0.0, float(target[0] - weight @ target)))
+    reading = level + planted.severity + guess + Spread(tuple(remaining.tolist()), 0.0).draw(rng, (n,), d)
 
     def more(trials: int) -> Floats:
         return truth.given(reading[:, None] + planted.trial_noise.draw(rng, (n, trials), d))

@@ -53,9 +53,9 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
             off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
             counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
-            parted, far = counted or (0, 0)
-            if far:
-                problem = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
+            parted, distant = counted or (0, 0)
+            if distant:
+                problem = f"usable scores lie in {scale_words(scale)} ({distant} row(s) are far off)"
                 raise InputError("scores", [Problem("", problem)])
             if parted:
                 raise NotStreamableError(f"{parted:,} rows have scores that are not whole", sortable=False)
@@ -182,7 +182,7 @@ def _streamed(
     def work(k: int) -> list[Piece]:
         """Compute the sums of the cycles inside each part of a task; also return rows of the first and last cycle."""
         reader = pq.ParquetFile(path, metadata=meta, read_dictionary=texts)
-        row, found = starts[k], list[Piece]()
+        row, pieces = starts[k], list[Piece]()
         for table in _tables(reader, tasks[k], columns):
             key = _ids(table, "cycle" if layout.paired else "trajectory")
             inner = np.flatnonzero(key[1:] != key[:-1]) + 1
@@ -191,11 +191,11 @@ def _streamed(
                 edges = np.concatenate([np.arange(start), np.arange(stop, key.size)])
                 part = _part(table.slice(start, stop - start), layout, row + start)
                 # Copied, not sliced: a slice would keep the whole part in memory.
-                found.append((count(part, layout), table.take(pa.array(edges))))
+                pieces.append((count(part, layout), table.take(pa.array(edges))))
             elif key.size:
-                found.append((None, table))
+                pieces.append((None, table))
             row += table.num_rows
-        return found
+        return pieces
 
     while True:
         layout = _layout(judges, dimensions, integers, "cycle" in schema.names, scale)
@@ -276,13 +276,13 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Shard:
     place = np.array([layout.judges.index(name) for name in names], dtype=judge.dtype)
     judge = judge if np.array_equal(place, np.arange(place.size)) else place[judge]
     families, family = _coded(table, "family", row)
-    known = {name: k for k, name in enumerate(families)}
-    expected = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
+    code_of = {name: k for k, name in enumerate(families)}
+    expected = np.array([code_of.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
     if (expected != family).any():
         k = int(np.argmax(expected != family))
-        where = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
+        label = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
         got = f"{families[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
-        raise InputError("scores", [Problem(where, f"one judge has one family (got {got})")])
+        raise InputError("scores", [Problem(label, f"one judge has one family (got {got})")])
     formats, how, makers = tuple[str, ...](("",)), None, None
     if "format" in table.column_names:
         formats, how = _coded(table, "format", row)
@@ -296,10 +296,10 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Shard:
         of: list[set[str]] = [set() for _ in agents]
         for pair in np.unique(agent.astype(np.int64) * len(words) + codes).tolist():
             of[pair // len(words)].add(words[pair % len(words)])
-        several = [(name, ", ".join(sorted(given))) for name, given in zip(agents, of, strict=True) if len(given) > 1]
+        several = [(name, ", ".join(sorted(seen))) for name, seen in zip(agents, of, strict=True) if len(seen) > 1]
         if several:
-            what = "one agent has one agent_family"
-            raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
+            rule = "one agent has one agent_family"
+            raise InputError("scores", [Problem(f"agent {name}", f"{rule} (got {got})") for name, got in several])
         makers = tuple(family_set.pop() for family_set in of)
     _refuse_null(table, "trial", row)
     return Shard(
@@ -399,15 +399,15 @@ class Partition:
         return self.key, bool(self.names)
 
 
-def partition_sums(given: Mapping[str, Any]) -> bytes:
+def partition_sums(task: Mapping[str, Any]) -> bytes:
     """Compute the `Partition` of the Parquet file ``given["path"]``, as bytes for `read_partition`."""
     import duckdb  # imported here: it costs 30 MB and 80 ms, and only one command needs it
 
-    path = Path(given["path"])
+    path = Path(task["path"])
     try:
         with TemporaryDirectory(prefix="assaymark-") as scratch:
-            asked = {name: given[name] for name in ("weights", "dimensions", "threads")}
-            asked["scale"] = tuple(given.get("scale", SCALE))
+            asked = {name: task[name] for name in ("weights", "dimensions", "threads")}
+            asked["scale"] = tuple(task.get("scale", SCALE))
             sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         file = pq.ParquetFile(path)
         name, columns = "cycle" if sums.layout.paired else "trajectory", tuple(sorted(file.schema_arrow.names))
@@ -419,11 +419,11 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
         texts = {text for part in parts for text in part.unique().cast(pa.string()).to_pylist()}
         return to_bytes(Partition(sums, columns, np.zeros((0, 2), dtype=np.int64), tuple(sorted(texts))))
     except FileNotFoundError:
-        what = "no such file where it is to be read; on several machines each has to see it under this path"
-        raise InputError(str(path), [Problem("", what)]) from None
+        problem = "no such file where it is to be read; on several machines each has to see it under this path"
+        raise InputError(str(path), [Problem("", problem)]) from None
     except NotStreamableError as reason:
-        what = f"{reason}, so its rows are needed and not their sums; measure such a table as one file"
-        raise InputError(str(path), [Problem("", what)]) from None
+        problem = f"{reason}, so its rows are needed and not their sums; measure such a table as one file"
+        raise InputError(str(path), [Problem("", problem)]) from None
     except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError) as exc:
         raise InputError(str(path), [Problem("", table_problem(exc))]) from None
 
@@ -457,23 +457,23 @@ def read_partition(data: bytes) -> Partition:
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     """List why partitions (by name) do not form one table: different columns or panels, or a cycle in two of them."""
-    (first, one), *others = partitions.items()
+    (first, base), *others = partitions.items()
     problems, kinds = list[Problem](), ("whole numbers", "text")
     for name, other in others:
         judges, other_judges = (
             [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
-            for part in (one.sums, other.sums)
+            for part in (base.sums, other.sums)
         )
-        for what, ours, theirs in (("columns", one.columns, other.columns), ("judges", judges, other_judges)):
-            if ours != theirs:
-                sides = (("not here", sorted(set(ours) - set(theirs))), ("only here", sorted(set(theirs) - set(ours))))
+        for kind, ours, peers in (("columns", base.columns, other.columns), ("judges", judges, other_judges)):
+            if ours != peers:
+                sides = (("not here", sorted(set(ours) - set(peers))), ("only here", sorted(set(peers) - set(ours))))
                 unlike = "; ".join(f"{side}: {', '.join(names)}" for side, names in sides if names)
-                problems.append(Problem(name, f"other {what} than in {first} ({unlike})"))
-        if one.key == other.key and one.kind != other.kind:
-            here, there = kinds[bool(other.names)], kinds[bool(one.names)]
+                problems.append(Problem(name, f"other {kind} than in {first} ({unlike})"))
+        if base.key == other.key and base.kind != other.kind:
+            here, there = kinds[bool(other.names)], kinds[bool(base.names)]
             problems.append(Problem(name, f"{other.key} holds {here} here and {there} in {first}"))
     # Ids of another kind cannot be compared, and were reported above.
-    alike = {name: part for name, part in partitions.items() if part.kind == one.kind}
+    alike = {name: part for name, part in partitions.items() if part.kind == base.kind}
     # Integer ids in two partitions: one example for each pair of partitions.
     owners = np.concatenate([np.full(len(part.runs), k) for k, part in enumerate(alike.values())])
     runs = np.concatenate([part.runs for part in alike.values()])
@@ -484,19 +484,19 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
     inside = np.flatnonzero(starts[1:] <= furthest[:-1])
     pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
-    distinct, where = np.unique(pairs, axis=0, return_index=True)
-    names, what = list(alike), f"each {one.key} lies in one partition"
+    distinct, first_at = np.unique(pairs, axis=0, return_index=True)
+    names, rule = list(alike), f"each {base.key} lies in one partition"
     shared = [
-        (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), where, strict=True)
+        (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), first_at, strict=True)
     ]
     # Text ids in two partitions, one example for each pair of partitions.
-    seen, clash = dict[str, str](), dict[tuple[str, str], str]()
+    owner, clash = dict[str, str](), dict[tuple[str, str], str]()
     for name, part in alike.items():
         for text in part.names:
-            if seen.setdefault(text, name) != name:
-                clash.setdefault((seen[text], name), text)
+            if owner.setdefault(text, name) != name:
+                clash.setdefault((owner[text], name), text)
     shared += [(text, *pair) for pair, text in clash.items()]
-    return [*problems, *(Problem(two, f"{one.key} {text} is in {name} too; {what}") for text, name, two in shared)]
+    return [*problems, *(Problem(two, f"{base.key} {text} is in {name} too; {rule}") for text, name, two in shared)]
 
 
 def runs_of(ids: Ints) -> Ints:

@@ -168,7 +168,7 @@ class ScoreSums:
         """Return the same sums, re-indexed for more names."""
         if (agents, clusters, formats) == (self.agents, self.clusters, self.formats):
             return self
-        agent_codes, where, how = (
+        agent_codes, cluster_codes, how = (
             np.array([names.index(name) for name in labels], dtype=np.int64)
             for names, labels in ((agents, self.agents), (clusters, self.clusters), (formats, self.formats))
         )
@@ -176,7 +176,7 @@ class ScoreSums:
 
         def wider(table: Ints) -> Ints:
             wide = np.zeros((len(formats), len(clusters), *table.shape[2:]), dtype=np.int64)
-            wide[np.ix_(how, where)] = table
+            wide[np.ix_(how, cluster_codes)] = table
             return wide
 
         def by_agent(table: Ints) -> Ints:
@@ -186,20 +186,20 @@ class ScoreSums:
 
         return replace(
             self, agents=agents, clusters=clusters, formats=formats, tables=tuple(map(wider, self.tables)),
-            sizes=wider(self.sizes), lineups=by_agent(self.lineups), places=where[self.places],
+            sizes=wider(self.sizes), lineups=by_agent(self.lineups), places=cluster_codes[self.places],
             scores=by_agent(self.scores), replies=by_agent(self.replies),
         )  # fmt: skip
 
     @property
     def digest(self) -> str:
         """A hash of sixteen hex digits over the sums, equal for equal tables however they are partitioned."""
-        found = hashlib.sha256(repr((self.layout, self.agents, self.clusters, self.formats)).encode())
+        hashed = hashlib.sha256(repr((self.layout, self.agents, self.clusters, self.formats)).encode())
         for part in (*self.tables, self.sizes, self.lineups, self.places, self.cycles, self.scores, self.replies):
-            found.update(np.ascontiguousarray(part).tobytes())
-        found.update(repr((self.left_out, self.lengths)).encode())
+            hashed.update(np.ascontiguousarray(part).tobytes())
+        hashed.update(repr((self.left_out, self.lengths)).encode())
         if self.makers is not None:
-            found.update(repr(self.makers).encode())
-        return found.hexdigest()[:16]
+            hashed.update(repr(self.makers).encode())
+        return hashed.hexdigest()[:16]
 
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:
@@ -218,12 +218,12 @@ def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: In
         np.add.at(many, place, cycles)
     sums = np.zeros((r, *scores.shape[1:]), dtype=np.int64)
     np.add.at(sums, place, scores)
-    found = np.zeros((r, lineups.shape[1]), dtype=np.int64)
+    merged = np.zeros((r, lineups.shape[1]), dtype=np.int64)
     if paired:
-        found[place] = lineups
+        merged[place] = lineups
     else:
-        np.add.at(found, place, lineups)
-    return found, np.asarray(distinct[:, 0]), many, sums
+        np.add.at(merged, place, lineups)
+    return merged, np.asarray(distinct[:, 0]), many, sums
 
 
 def require_room(layout: TableSpec, agents: int, clusters: int, formats: int, lineups: int) -> None:
@@ -236,8 +236,8 @@ def require_room(layout: TableSpec, agents: int, clusters: int, formats: int, li
         )
     sums = lineups * agents * len(layout.judges) * len(layout.dimensions)
     if sums > _LARGEST_SUMS:
-        what = f"{lineups:,} different line-ups of {agents} agents in {clusters} clusters are too many to sum by"
-        raise InputError("scores", [Problem("", what)])
+        problem = f"{lineups:,} different line-ups of {agents} agents in {clusters} clusters are too many to sum by"
+        raise InputError("scores", [Problem("", problem)])
 
 
 def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> tuple[int, ...]:
@@ -249,8 +249,8 @@ def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | No
     share = weight_shares(dimensions, weights)
     ratios = [Fraction(value).limit_denominator(_DENOMINATOR) for value in share.tolist()]
     if max(abs(float(ratio) - value) for ratio, value in zip(ratios, share.tolist(), strict=True)) > 1e-12:
-        what = f"must be ratios of whole numbers up to {_DENOMINATOR:,} on a table of this size (got {dict(weights)})"
-        raise InputError("scores", [Problem("weights", what)])
+        text = f"must be ratios of whole numbers up to {_DENOMINATOR:,} on a table of this size (got {dict(weights)})"
+        raise InputError("scores", [Problem("weights", text)])
     scale = math.lcm(*(ratio.denominator for ratio in ratios))
     return tuple(int(ratio * scale) for ratio in ratios)
 
@@ -307,7 +307,7 @@ class Complete(NamedTuple):
     def of(cls, part: Shard | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
         """Select some rows of each column."""
         agent, cluster = part.agent[rows], part.cluster[rows]
-        how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
+        how, when, length = (None if x is None else x[rows] for x in (part.format, part.cycle, part.length))
         return cls(agent, cluster, how, when, length, scores)
 
     def only(self, rows: Bools) -> Complete:
@@ -384,8 +384,8 @@ def _complete(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
         order = np.argsort(by_judge[0])
         regular = np.array_equal(by_judge[0][order], np.arange(judges)) and bool((by_judge == by_judge[0]).all())
     if regular:
-        known = (part.trajectory, part.cycle, part.agent, part.cluster, part.format, part.length)
-        same = (column for column in known if column is not None)
+        attributes = (part.trajectory, part.cycle, part.agent, part.cluster, part.format, part.length)
+        same = (column for column in attributes if column is not None)
         regular = all(np.array_equal(column[k::judges], column[first]) for column in same for k in range(1, judges))
     if regular:
         fresh = part.trajectory[first][1:] != part.trajectory[first][:-1]
@@ -435,8 +435,8 @@ def _gathered_rows(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
         values = getattr(part, name)
         if values is not None and (wrong := values[start][which] != values).any():
             first = part.trajectory[int(np.argmax(wrong))]
-            what = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
-            problems.append(Problem(f"trajectory {first}", what))
+            problem = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
+            problems.append(Problem(f"trajectory {first}", problem))
     if problems:
         raise InputError("scores", problems)
     slot = which * judges + part.judge

@@ -111,16 +111,16 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     assert desired is not None
     assert earned is not None
     single = desired.ndim == 2
-    book = desired[None] if single else desired
-    trades = ~np.isnan(book[..., 0])
+    stacked = desired[None] if single else desired
+    trades = ~np.isnan(stacked[..., 0])
     days = np.flatnonzero(trades.any(axis=0))
-    count, n_days, n_assets = book.shape
+    count, n_days, n_assets = stacked.shape
     # Each day of trades with the last day that its weights drift through
     stretches = list(zip(days.tolist(), [*days.tolist()[1:], n_days - 1], strict=True)) if days.size else []
     gaps, holds = np.isnan(earned), np.zeros((count, n_assets), dtype=np.bool_)
     for day, end in stretches if gaps.any() else ():
         # A return that is missing while its asset is held is an error: any substitute would be invented.
-        holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
+        holds = np.where(trades[:, day, None], stacked[:, day] > 0, holds)
         for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
             first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
             checker.add("returns", f"asset {asset} is held on day {first}, but has no return there")
@@ -132,7 +132,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     for k, (day, end) in enumerate(stretches):
         before[:, k] = weights
         trading = trades[:, day] & (value > 0)
-        goal = np.where(trading[:, None], book[:, day], weights)
+        goal = np.where(trading[:, None], stacked[:, day], weights)
         turnover[:, day] = np.abs(goal - weights).sum(axis=1)
         value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
         nav[:, day] = value

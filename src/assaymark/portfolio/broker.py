@@ -154,11 +154,11 @@ _MOST: Final = 1e15
 
 
 def settle_day(
-    book: Account, orders: Sequence[Order], bars: Mapping[str, Bar], rules: BrokerRules,
+    account: Account, orders: Sequence[Order], bars: Mapping[str, Bar], rules: BrokerRules,
     universe: Collection[str] | None = None,
 ) -> Settled:  # fmt: skip
     """Execute one day's orders and return the fills, the rejections and the account after them."""
-    day = _DaySettler(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
+    day = _DaySettler(account, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
         day.take(number, order)
@@ -179,26 +179,26 @@ class _Unfillable(Exception):
 class _DaySettler:
     """The working state of `settle_day`."""
 
-    def __init__(self, book: Account, bars: Mapping[str, Bar], rules: BrokerRules, universe: frozenset[str]) -> None:
+    def __init__(self, start: Account, bars: Mapping[str, Bar], rules: BrokerRules, universe: frozenset[str]) -> None:
         self.bars, self.rules, self.universe, self.rate = bars, rules, universe, rules.cost_bps / 1e4
         # The price of every held symbol when orders fill; all problems of the account are reported together.
-        problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
+        problems = [] if abs(start.cash) < math.inf else [Problem("book.cash", f"must be finite (got {start.cash!r})")]
         marks: dict[str, float] = {}
-        for symbol, units in book.positions.items():
+        for symbol, units in start.positions.items():
             if not abs(units) < math.inf:
                 problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
             bar = bars.get(symbol)
             price = None if bar is None else bar.at(rules.fill)
             if price is None:
-                what = "is held and has no price; give its last one with its age"
-                problems.append(Problem(f"bars.{symbol}", what))
+                problem = "is held and has no price; give its last one with its age"
+                problems.append(Problem(f"bars.{symbol}", problem))
             else:
                 marks[symbol] = price
         if problems:
             raise InputError("broker", problems)
-        self.marks, self.cash = marks, book.cash
-        self.units = {symbol: units for symbol, units in book.positions.items() if units}
-        self.nav_before = book.nav(self.marks)
+        self.marks, self.cash = marks, start.cash
+        self.units = {symbol: units for symbol, units in start.positions.items() if units}
+        self.nav_before = start.nav(self.marks)
         self.fills: list[Fill] = []
         self.rejections: list[Rejection] = []
 
@@ -225,11 +225,11 @@ class _DaySettler:
         if allowed:
             symbol, cost = order.symbol, abs(allowed) * price * self.rate
             fill = Fill(number, symbol, allowed, price, cost)
-            left = self.units.get(symbol, 0.0) + allowed
-            if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
+            remaining = self.units.get(symbol, 0.0) + allowed
+            if abs(remaining) <= _NOTHING * max(1.0, abs(allowed)):
                 self.units.pop(symbol, None)
             else:
-                self.units[symbol] = left
+                self.units[symbol] = remaining
             self.marks.setdefault(symbol, price)
             self.cash += fill.cash
             self.fills.append(fill)
@@ -323,8 +323,8 @@ class _DaySettler:
         def room(share: float, beside: float) -> float:
             # The largest change in the order's direction that keeps the position and the others within a share of
             # NAV after cost; closing an opposite position first never increases exposure.
-            left = (share * nav - beside - sign * held * price) / (price * (1 + share * self.rate))
-            return sign * max(left, -sign * held, 0.0)
+            largest = (share * nav - beside - sign * held * price) / (price * (1 + share * self.rate))
+            return sign * max(largest, -sign * held, 0.0)
 
         if (cap := self.rules.max_weight) is not None:
             limits.append((room(cap, 0.0), "beyond-weight", f"allowed is {cap:.2%} of NAV in one position"))
@@ -399,8 +399,8 @@ class Mismatch:
 
     def __str__(self) -> str:
         of = f" of {self.symbol}" if self.symbol else ""
-        where = f", {self.where}" if self.where else ""
-        return f"{self.step}: {self.kind}{of}: stated {self.stated:.10g}, recomputed {self.recomputed:.10g}{where}"
+        location = f", {self.where}" if self.where else ""
+        return f"{self.step}: {self.kind}{of}: stated {self.stated:.10g}, recomputed {self.recomputed:.10g}{location}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,8 +462,8 @@ class _Reconciler:
 
     def take(self, step: StatedStep) -> None:
         """Check one step; the next step starts from the account that it states."""
-        name, book = step.name, step.book
-        if book is None:
+        name, account = step.name, step.book
+        if account is None:
             # The fills of a step without a stated account are checked at the next step, at the prices of their own.
             reason = "the record states no book after this step"
             self.unchecked += [Unchecked(name, "cash", "", reason), Unchecked(name, "position", "", reason)]
@@ -473,30 +473,30 @@ class _Reconciler:
             self.navs.append(None)
             return
         fills: dict[str, list[StatedFill]] = {}
-        for one in (*self.carried, *step.fills):
-            fills.setdefault(one.symbol, []).append(one)
+        for stated in (*self.carried, *step.fills):
+            fills.setdefault(stated.symbol, []).append(stated)
         self.carried = []
-        explained = {symbol: self._fill_check(step, book, symbol, of) for symbol, of in fills.items()}
-        for symbol in sorted((set(self.before.positions) | set(book.positions)) - set(fills)):
-            before, after = self.before.positions.get(symbol, 0.0), book.positions.get(symbol, 0.0)
+        explained = {symbol: self._fill_check(step, account, symbol, of) for symbol, of in fills.items()}
+        for symbol in sorted((set(self.before.positions) | set(account.positions)) - set(fills)):
+            before, after = self.before.positions.get(symbol, 0.0), account.positions.get(symbol, 0.0)
             mismatches: list[Mismatch] = []
             if abs(after - before) > self.tolerance.units:
                 mismatches.append(Mismatch(name, "position", symbol, after, before))
             if after < -self.tolerance.units and not self.short:
                 mismatches.append(Mismatch(name, "negative-position", symbol, after, 0.0))
             self.check("position", mismatches)
-        self._cash_check(step, book, fills, explained)
-        holdings = {symbol: units for symbol, units in book.positions.items() if units}
+        self._cash_check(step, account, fills, explained)
+        holdings = {symbol: units for symbol, units in account.positions.items() if units}
         prices = {symbol: self._price(step, symbol) for symbol in holdings}
         priced = {symbol: price for symbol, price in prices.items() if price is not None}
-        nav = Account(book.cash, holdings).nav(priced) if len(priced) == len(prices) else None
+        nav = Account(account.cash, holdings).nav(priced) if len(priced) == len(prices) else None
         self.navs.append(nav)
         if step.nav is not None and nav is None:
             self.unchecked.append(Unchecked(name, "nav", "", "a held symbol has no price at this step"))
         elif step.nav is not None and nav is not None:
             off = _differ(step.nav, nav, self.tolerance.cash)
             self.check("nav", [Mismatch(name, "nav", "", step.nav, nav)] if off else [])
-        self.before = book
+        self.before = account
 
     def check(self, kind: CheckKind, mismatches: list[Mismatch]) -> None:
         """Count one check and store its mismatches."""
@@ -508,10 +508,10 @@ class _Reconciler:
         bar = step.bars.get(symbol)
         return None if bar is None else bar.at(self.fill)
 
-    def _fill_check(self, step: StatedStep, book: Account, symbol: str, fills: Sequence[StatedFill]) -> bool:
+    def _fill_check(self, step: StatedStep, account: Account, symbol: str, fills: Sequence[StatedFill]) -> bool:
         """Check one symbol's fills and their stated prices; True if they explain its change in units."""
         asked, before = math.fsum(fill.quantity for fill in fills), self.before.positions.get(symbol, 0.0)
-        change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
+        change, rule = account.positions.get(symbol, 0.0) - before, self._price(step, symbol)
         explained = abs(asked - change) <= self.tolerance.units * len(fills)
         mismatches: list[Mismatch] = []
         if not explained:
@@ -523,23 +523,23 @@ class _Reconciler:
                 reason = "its stated price has no bar to be held against"
                 self.unchecked.append(Unchecked(step.name, "fill", symbol, reason))
             elif _differ(fill.price, rule, self.tolerance.cash):
-                where = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
-                mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, where))
+                location = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
+                mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, location))
         self.check("fill", mismatches)
         return explained
 
     def _cash_check(
-        self, step: StatedStep, book: Account, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
+        self, step: StatedStep, after: Account, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
     ) -> None:
         """Check that cash changed by the value traded, at the fills' prices or else at those of the fill rule."""
         priced: list[float] = []
         loose: list[tuple[str, float]] = []  # traded at a price that is not stated
-        for symbol in sorted(set(self.before.positions) | set(book.positions) | set(fills)):
+        for symbol in sorted(set(self.before.positions) | set(after.positions) | set(fills)):
             if explained.get(symbol):
                 priced += [-fill.quantity * fill.price for fill in fills[symbol] if fill.price is not None]
                 loose += [(symbol, fill.quantity) for fill in fills[symbol] if fill.price is None and fill.quantity]
             else:
-                change = book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
+                change = after.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
                 loose += [(symbol, change)] if abs(change) > self.tolerance.units else []
         at_rule = [(units, self._price(step, symbol)) for symbol, units in loose]
         flows = [-units * price for units, price in at_rule if price is not None]
@@ -552,10 +552,10 @@ class _Reconciler:
         settled = self.before.cash + math.fsum(priced) - costs
         expected = settled + math.fsum(flows)
         mismatches: list[Mismatch] = []
-        if _differ(book.cash, expected, self.tolerance.cash):
+        if _differ(after.cash, expected, self.tolerance.cash):
             bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
-            where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
-            mismatches.append(Mismatch(step.name, "cash", "", book.cash, expected, where))
+            location = _lies(after.cash - settled, bars, units, self.tolerance.cash)
+            mismatches.append(Mismatch(step.name, "cash", "", after.cash, expected, location))
         self.check("cash", mismatches)
 
 
@@ -639,13 +639,13 @@ def settle(
         if not 0 < prices.get(name, math.nan) < math.inf
     ]
     for number, action in enumerate(actions, start=1):
-        where = f"order {number}"
+        label = f"order {number}"
         if action.kind == "target_weight":
-            problems.append(Problem(where, "is a target weight and no order of units"))
+            problems.append(Problem(label, "is a target weight and no order of units"))
         elif action.kind in SIDES and not 0 < (action.quantity or 0.0) < math.inf:
-            problems.append(Problem(where, f"needs a positive finite quantity (got {action.quantity})"))
+            problems.append(Problem(label, f"needs a positive finite quantity (got {action.quantity})"))
         elif action.kind == "close" and not portfolio.positions.get(action.instrument):
-            problems.append(Problem(where, f"closes {action.instrument!r}, which is not held"))
+            problems.append(Problem(label, f"closes {action.instrument!r}, which is not held"))
     if problems:
         raise InputError("orders", problems)
     units: dict[str, float] = defaultdict(float, portfolio.positions)

@@ -235,46 +235,46 @@ class Validator:
         self.source = source
         self.problems: list[Problem] = []
 
-    def add(self, where: str, what: str) -> None:
+    def add(self, argument: str, problem: str) -> None:
         """Add one problem."""
-        self.problems.append(Problem(where, what))
+        self.problems.append(Problem(argument, problem))
 
     def settle(self) -> None:
         """Raise an InputError with all problems, if there are any."""
         if self.problems:
             raise InputError(self.source, self.problems)
 
-    def none_of(self, bad: Bools, where: str, what: str, values: Floats) -> bool:
+    def none_of(self, bad: Bools, argument: str, problem: str, values: Floats) -> bool:
         """Add a problem with the number of bad entries and the first of them; True if none is bad."""
         if not bad.any():
             return True
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         place = at[0] if len(at) == 1 else at
-        self.add(where, f"{what} ({int(bad.sum())} value(s), first at index {place}: {values[at]!s})")
+        self.add(argument, f"{problem} ({int(bad.sum())} value(s), first at index {place}: {values[at]!s})")
         return False
 
-    def array(self, where: str, values: ArrayLike, ndim: tuple[int, ...]) -> Floats | None:
+    def array(self, argument: str, values: ArrayLike, ndim: tuple[int, ...]) -> Floats | None:
         """Return ``values`` as a non-empty float array with an allowed number of axes; None if that is impossible."""
         try:
             raw: NDArray[np.generic] = np.asarray(values)
         except ValueError:
-            self.add(where, "rows have unequal lengths; give a rectangular array")
+            self.add(argument, "rows have unequal lengths; give a rectangular array")
             return None
         if raw.dtype.kind not in "iuf":
-            self.add(where, f"must be numbers (got {raw.dtype.name})")
+            self.add(argument, f"must be numbers (got {raw.dtype.name})")
             return None
         if raw.ndim not in ndim or not raw.size:
             allowed = " or ".join(str(axes) for axes in ndim)
-            self.add(where, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
+            self.add(argument, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
             return None
         return np.asarray(raw, dtype=np.float64)
 
-    def number(self, where: str, value: float, low: float, high: float, wanted: str) -> None:
+    def number(self, argument: str, value: float, low: float, high: float, wanted: str) -> None:
         """Add a problem if a number is not within low <= value < high."""
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-            self.add(where, f"must be {wanted} (got {value!r})")
+            self.add(argument, f"must be {wanted} (got {value!r})")
         elif not (np.isfinite(value) and low <= value < high):
-            self.add(where, f"must be {wanted} (got {float(value)!r})")
+            self.add(argument, f"must be {wanted} (got {float(value)!r})")
 
     def covariance(self, cov: ArrayLike) -> Floats | None:
         """Return ``cov`` made exactly symmetric, adding a problem for each flaw; None if not square or not finite."""
@@ -295,7 +295,7 @@ class Validator:
             matrix = (matrix + matrix.T) / 2
         return matrix
 
-    def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
+    def weights(self, argument: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
         """Return finite, non-negative weights whose rows sum to ``least`` to 1, rescaled where a sum was rounded."""
         weights = brought_to_one(weights)
         # Most rows of a schedule keep the position (NaN), so only the others are selected and checked.
@@ -309,12 +309,12 @@ class Validator:
         ):  # fmt: skip
             return weights
         apart = weights if rows is None else np.where(rows[..., None], weights, 0.0)
-        if not self.none_of(~np.isfinite(apart), where, "weights must be finite", apart):
+        if not self.none_of(~np.isfinite(apart), argument, "weights must be finite", apart):
             return weights
-        self.none_of(apart < 0, where, "weights must not be negative", apart)
+        self.none_of(apart < 0, argument, "weights must not be negative", apart)
         totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
         rule = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
-        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {rule}", totals)
+        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), argument, f"weights {rule}", totals)
         return weights
 
 
@@ -352,9 +352,9 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
         low = float(np.linalg.eigvalsh(matrix)[0])
-        what = f"must be positive semidefinite (smallest eigenvalue of its correlations: {low:.3g})"
+        problem = f"must be positive semidefinite (smallest eigenvalue of its correlations: {low:.3g})"
         hint = "a pairwise-complete matrix often is not; estimate on common days"
-        raise InputError(source, [Problem("cov", f"{what}; {hint}")]) from None
+        raise InputError(source, [Problem("cov", f"{problem}; {hint}")]) from None
     return matrix
 
 
@@ -634,10 +634,10 @@ def _solution(
     amounts, shared = minimum.point / sizes[live], False
     if minimum.bounded:
         # The amount of each held asset is split equally among its duplicates.
-        active, own, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
+        active, scale, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
         twins = scaled[active] >= 1.0 - _SAME
         if int(np.count_nonzero(twins)) > active.size:
-            twins &= np.abs(own - own[active, None]) <= _SAME * own
+            twins &= np.abs(scale - scale[active, None]) <= _SAME * scale
             twins &= np.abs(wanted - wanted[active, None]) <= _SAME * float(np.abs(wanted).max())
             for row in twins[np.count_nonzero(twins, axis=1) > 1]:
                 amounts[row], shared = amounts[row].mean(), True

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
-from assaymark.report.text import KnownValue, estimate, known, shown
+from assaymark.report.text import KnownValue, as_text, estimate, known
 from assaymark.text import count
 
 
@@ -95,7 +95,7 @@ def strong_link(text: str) -> Inline:
     return text if isinstance(text, Linked) else bold(text)
 
 
-def written(text: str) -> Styled:
+def verbatim(text: str) -> Styled:
     """A quoted text, isolated so that its own writing direction applies."""
     return Styled(text, "bdi")
 
@@ -105,7 +105,7 @@ def small(text: str) -> Styled:
     return Styled(text, "sub")
 
 
-def noted(value: Inline, note: str = "") -> Inline:
+def with_note(value: Inline, note: str = "") -> Inline:
     """A value with a small note below."""
     return (value, small(note)) if note else value
 
@@ -158,7 +158,7 @@ class MeasurementIndex:
 
     def linked(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
         """A measurement in the given form, linked to its row; if it has no value, the reason in words."""
-        return self.link(item, form(item)) if known(item) else shown(item)
+        return self.link(item, form(item)) if known(item) else as_text(item)
 
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
@@ -223,7 +223,7 @@ Filter = tuple[str, str, str]
 """A button above a table: the key whose rows it shows (empty for all rows), its label, and the number of rows."""
 
 
-def only(key: str) -> str:
+def filter_id(key: str) -> str:
     """The id of the button for the rows of one key: a link to it shows these rows and no others."""
     return f"only-{content_id([key])[:10]}"
 
@@ -549,7 +549,7 @@ def html_of(value: Inline, root: str) -> str:
     return text
 
 
-def rows_of(table: Table, root: str = "") -> Markup:
+def rows_markup(table: Table, root: str = "") -> Markup:
     """The rows of a table as markup; a loop over thousands of cells in a template takes three times as long."""
     begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
@@ -584,7 +584,7 @@ def markup_of(block: Block, root: str = "") -> Block:
     return block
 
 
-def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
+def merged(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
     """Blocks in which neighbouring markup is merged: a page of many small blocks then takes half the time."""
     merged: list[Block] = []
     for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda part: isinstance(part, Markup)):
@@ -606,7 +606,7 @@ def plain(value: Inline) -> str:
     return "" if isinstance(value, Markup) else str(value)
 
 
-def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
+def chained(parts: Iterable[Inline], between: str = "; ") -> Inline:
     """Several lines joined into one by a separator."""
     return tuple(piece for part in parts for piece in (between, part))[1:]
 
@@ -621,10 +621,10 @@ def row_bytes(markup: int, texts: Iterable[str]) -> int:
     return markup + len(escaped("".join(texts)).encode(errors="surrogatepass"))
 
 
-def weight(part: object) -> int:
+def byte_size(part: object) -> int:
     """Approximate size of part of a page in bytes: its texts, escaped, and markup around each."""
     if isinstance(part, str):
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
-        return sum(map(weight, part))
-    return 20 + sum(weight(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0
+        return sum(map(byte_size, part))
+    return 20 + sum(byte_size(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0

@@ -13,11 +13,11 @@ from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, row_bytes, row_filters, spaced
+from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, chained, row_bytes, row_filters
 from assaymark.report.charts.grids import BarRow, bar_table
-from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, paginate, paginate_by, with_pager
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, known, listing, real, signed, state_words
+from assaymark.report.text import STATE_WORDS, STATES, as_float, counted, excerpt, known, listing, signed, state_words
 from assaymark.text import bounds, clean, count, count_of, number, percent
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Measured = tuple[Measurement, TableRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
-def rows_of(
+def table_rows(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
@@ -69,16 +69,16 @@ def rows_of(
         anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, TableRow((*cells, spaced(on)), anchor, group, size=size)))
+        rows.append((item, TableRow((*cells, chained(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
-def measured_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
+def measurement_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
     """Split some rows into pages, by file."""
-    return in_parts("measurements", paged_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
+    return by_file("measurements", paginate_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
 
 
-def measured_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
+def measurement_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
     """Links to measurements: the page and row of each, by its id."""
     return {item.id: f"{name}#{row.id}" for name, rows in pages.items() for item, row in rows}
 
@@ -89,8 +89,8 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
         ". Rows are sorted by kind and name, never by value.",
     )  # fmt: skip
-    for path, measured, parts in beside(pages.items()):
-        heads, rows = shown_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
+    for path, measured, parts in with_pager(pages.items()):
+        heads, rows = page_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
         table = Table(
             heads, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
             filters=row_filters([row.key for row in rows]), what="measurements",
@@ -99,7 +99,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         yield path, frame.page(page)
 
 
-def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
+def page_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
     """The column heads and the rows of a page, without the last column if no row links to records."""
     rows = tuple(row for _, row in measured)
     if any(row.cells[-1] for row in rows):
@@ -128,7 +128,7 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
+def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in index.run.decisions}
 
@@ -146,7 +146,7 @@ def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({}
         text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
         before, quote, after = excerpt(text, item.start, item.quote, _REACH)
         agent, record = clean(decision.agent.id, 80) if decision else "unknown", clean(item.decision, 60)
-        quote, number, subject = clean(quote, 220), written_number(item.number, item.unit), clean(item.subject, 48)
+        quote, number, subject = clean(quote, 220), stated_number(item.number, item.unit), clean(item.subject, 48)
         against = f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}"
         texts = (agent, record, item.kind, before, quote, after, number, subject, against, place)
         cells: tuple[Inline, ...] = (
@@ -157,7 +157,7 @@ def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({}
     return tuple(rows)
 
 
-def written_number(value: float, unit: str) -> str:
+def stated_number(value: float, unit: str) -> str:
     """A number as it was written in a text, with its unit."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
@@ -244,7 +244,7 @@ def _side_measures(index: RunIndex) -> Iterator[str]:
             some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
             yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
         elif name == "evidence.chance_corrected":
-            observed, chance = real(detail.get("observed")), real(detail.get("chance"))
+            observed, chance = as_float(detail.get("observed")), as_float(detail.get("chance"))
             beside = "" if observed is None or chance is None else (
                 f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
             )  # fmt: skip
@@ -256,12 +256,12 @@ def _side_measures(index: RunIndex) -> Iterator[str]:
             yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
+def fact_check_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
     """The pages of the fact-check table, one at a time."""
-    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
+    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paginate(rows), 1)]
     heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
     titles = {state: words.capitalize() for state, words in STATE_WORDS.items()}
-    for path, part, links in beside(pages):
+    for path, part, links in with_pager(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
         table = Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",

@@ -15,22 +15,21 @@ from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, preference_plots, profile_lines, sensitivity_plots
+from assaymark.report.datasheet.reading import comparable, index_sheets
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import board
-from assaymark.report.levels import said_levels as study_levels
-from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, lede, pipeline_boards, stage_tables
-from assaymark.report.portbench.book import said_levels as bench_levels
+from assaymark.report.levels import board_rows, study_levels
+from assaymark.report.page import asset, used_rules
+from assaymark.report.portbench import book as bench
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.levels import said_levels as season_levels
-from assaymark.report.season.levels import tally as levels_tally
+from assaymark.report.season.levels import season_levels
+from assaymark.report.season.levels import season_tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
-from assaymark.report.study.overview import finding
+from assaymark.report.study.overview import top_finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
 from assaymark.report.text import NOT_SHOWN, TAGS, counted, tally
 from assaymark.text import NBSP, clean, count
@@ -51,7 +50,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
         _NAMES.sub(lambda match: match[1] + " ".join(mark + name for name in match[2].split()), svg)
         for svg in (figure.wide, figure.narrow)
     )
-    rules = drawn_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
+    rules = used_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
     caption = f"{figure.caption} {figure.note}".strip()
     return Drawing(figure.title, caption, wide, narrow, (*rules, asset("notebook.css")))
 
@@ -62,7 +61,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
 def study_parts(run: AssayRun) -> Iterator[Part]:
     """The claims of the first page, the leaderboard, and the figure of agreement."""
     index = RunIndex.of(run)
-    front, levels = finding(index), [verdict.publication_level for verdict in run.verdicts]
+    front, levels = top_finding(index), [verdict.publication_level for verdict in run.verdicts]
     if front.notice[0]:
         yield " ".join(front.notice)
     if front.verdict is None:
@@ -86,7 +85,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
             f"{MARKS[tier.level]}{NBSP}{TAGS[tier.level]}",
             why,
         )
-        for tier, agents, score, bounds, why in board(index)
+        for tier, agents, score, bounds, why in board_rows(index)
     )
     yield Grid(("Agent", "Rank", f"Score, {index.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     if (figure := kappa_figure(index)) is not None:
@@ -123,16 +122,16 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The claims of the first page, and every leaderboard of the pipeline."""
     index = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
-    yield lede(index)
+    yield bench.bench_lede(index)
     levels = tally(verdict.publication_level for verdict in run.verdicts)
     yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels)
-    yield from _levels(bench_levels(index))
+    yield from _levels(bench.bench_levels(index))
     grids = []
-    for table in (block for group in stage_tables(index) for block in group.blocks if isinstance(block, Table)):
+    for table in (block for group in bench.stage_tables(index) for block in group.blocks if isinstance(block, Table)):
         rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
         grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
     if grids:
-        yield from (Heading(board_title(pipeline_boards(run)[0].board.name)), grids[0])
+        yield from (Heading(bench.board_title(bench.pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:
         yield Collapsed("By profile", tuple(grids[1:]))
 
@@ -145,16 +144,16 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     """Every judge by name: profile, summary, and folded figures, which only the first four judges have."""
     for at, sheet in enumerate(sorted(sheets, key=lambda sheet: sheet.judge)):
         others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
-        this, peers = opened([sheet])[0], opened(others)[:PEERS]
+        this, peers = index_sheets([sheet])[0], index_sheets(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
-        yield " ".join(map(in_words, sentences(this)))
+        yield " ".join(map(in_words, profile_lines(this)))
         sketch = chips(this)
         summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
         yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Collapsed("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
-        plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
+        plots = (*preference_plots(this, drawn), *sensitivity_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
             drawing(figure, *_STYLES) if (figure := plot.figure) else f"{plot.title} {plot.caption}" for plot in plots
         )

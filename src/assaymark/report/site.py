@@ -16,18 +16,16 @@ from assaymark.records import Level, Verdict
 from assaymark.report.blocks import ClaimList, ClaimQuote, Inline, Items, Linked, Mark, Page, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
-from assaymark.report.datasheet.reading import datasheet_path, opened
+from assaymark.report.datasheet.reading import datasheet_path, index_sheets
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import said_levels
+from assaymark.report.levels import study_levels
 from assaymark.report.page import Frame, Link, Site
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
-from assaymark.report.portbench.book import lede as bench_lede
-from assaymark.report.portbench.book import said_levels as bench_levels
-from assaymark.report.records.calls import visible
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, bench_lede, bench_levels
+from assaymark.report.records.calls import reveal
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.levels import said_levels as season_levels
+from assaymark.report.season.levels import season_levels
 from assaymark.report.season.pages import season_lede
-from assaymark.report.study.plan import reference_words, study_line
+from assaymark.report.study.plan import built_in_judges, study_line
 from assaymark.report.text import TITLES, counted, plural, tally
 from assaymark.text import clean, count
 
@@ -89,34 +87,34 @@ class SiteEntry:
         return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
 
 
-def front_of_study(run: AssayRun) -> SiteEntry:
+def study_entry(run: AssayRun) -> SiteEntry:
     """The entry of a study."""
     index = RunIndex.of(run)
-    title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(index))
-    return _front("study", title, study_line(index), ours, run.verdicts, said_levels(index))
+    title, ours = clean(run.study.title or run.study.name, 120), bool(built_in_judges(index))
+    return _entry("study", title, study_line(index), ours, run.verdicts, study_levels(index))
 
 
-def front_of_benchmark(run: BenchRun) -> SiteEntry:
+def benchmark_entry(run: BenchRun) -> SiteEntry:
     """The entry of a run of PortBench."""
     index, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
-    return _front("portbench", clean(run.title, 120), bench_lede(index), ours, run.verdicts, tuple(bench_levels(index)))
+    return _entry("portbench", clean(run.title, 120), bench_lede(index), ours, run.verdicts, tuple(bench_levels(index)))
 
 
-def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
+def season_entry(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
     """The entry of a season, in the language of a catalogue (default: English)."""
     index = SeasonIndex.of(run, Language(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
     verdicts = [verdict.verdict for verdict in run.decided.verdicts]
-    return _front("season", title, season_lede(index), ours and bool(run.plan.panel), verdicts, season_levels(index))
+    return _entry("season", title, season_lede(index), ours and bool(run.plan.panel), verdicts, season_levels(index))
 
 
-def front_of_judges(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
+def judges_entry(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
     """The entry of a set of judge datasheets."""
-    judges = opened(sheets)
+    judges = index_sheets(sheets)
     return SiteEntry("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
 
 
-def _front(
+def _entry(
     kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
 ) -> SiteEntry:
     """The entry of a run with its decided claims: how many at each level, and the first supported sentences."""
@@ -143,7 +141,7 @@ def site_of(links: Mapping[str, Link], here: str) -> Site:
     return Site(tuple(links.values()), here, "index.html").below(1)
 
 
-def render_front(runs: Mapping[str, SiteEntry], title: str) -> str:
+def render_site_index(runs: Mapping[str, SiteEntry], title: str) -> str:
     """Render the first page of the site, for runs by their folders."""
     links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
@@ -260,4 +258,4 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
 
 def _cut(text: str) -> Markup:
     left = len(text) - LONGEST
-    return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
+    return reveal(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")

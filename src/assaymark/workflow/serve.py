@@ -306,7 +306,7 @@ def join_runs(
         for at, (key, (_, pages)) in enumerate(shown.items()):
             note("writing pages", at, len(shown))
             pages(out / key, sites.site_of(links, key))
-        write_atomic(out / "index.html", sites.render_front(fronts, title))
+        write_atomic(out / "index.html", sites.render_site_index(fronts, title))
 
     files = runs.replace_site(site, _NAME, "", write)
     note("writing pages", len(shown), len(shown))
@@ -317,7 +317,7 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
-        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
+        return sites.study_entry(run), lambda out, site: runs.replace_files(out, each_page(run, site))
     read = None if calls == "none" else ask.calls_of(folder)
     match runs.kind_of(folder):
         case "portbench":
@@ -325,24 +325,24 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
             from assaymark.workflow.tracks.benchmark import decide_bench
 
             bench = decide_bench(folder)
-            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
+            return sites.benchmark_entry(bench), lambda out, site: runs.replace_files(
                 out, each_benchmark_page(bench, site, read)
             )
         case "season":
             from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
 
             season, measured, *_ = decide_judged_season(folder)
-            return sites.front_of_season(season), lambda out, site: write_season(
+            return sites.season_entry(season), lambda out, site: write_season(
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
             sheets, agreement = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
             answers = ask.stored_answers(folder)
-            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
+            return sites.judges_entry(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
             shown = study_contents(folder)
-            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
+            return sites.study_entry(shown[0]), lambda out, site: runs.replace_files(
                 out, study_pages(shown, site, calls)
             )

@@ -39,7 +39,7 @@ def paths(run=SEASON, agent="Alder"):
     baselines = sorted(
         (one for one in run.paths if one.baseline), key=lambda one: (one.name not in portbench.EQUAL_WEIGHT, one.name)
     )
-    return [season_pages.on_days(one, own.days) for one in (own, *baselines)]
+    return [season_pages.nav_on_days(one, own.days) for one in (own, *baselines)]
 
 
 def told(nav, first: int, last: int) -> tuple[float, float]:
@@ -49,7 +49,7 @@ def told(nav, first: int, last: int) -> tuple[float, float]:
     for value in part:
         top = max(top, value)
         deepest = min(deepest, value / top - 1)
-    assert deepest == pytest.approx(float(charts.falls(part).min()))
+    assert deepest == pytest.approx(float(charts.drawdowns(part).min()))
     return 100 * (part[-1] / part[0] - 1), 100 * deepest
 
 

@@ -34,7 +34,7 @@ def hostile() -> dict[str, str]:
 
 def published(run: season_pages.SeasonRun, day: str, **levels: str) -> dict:
     """A publication of an earlier day in which some claims, by the first word of what they are about, differ."""
-    found = season_pages.verdicts_of(season_pages.SeasonIndex.of(run, season_pages.Language(made.made_catalogue())))
+    found = season_pages.verdict_records(season_pages.SeasonIndex.of(run, season_pages.Language(made.made_catalogue())))
     for line in found["verdicts"]:
         if (level := levels.get(line["about"].partition(":")[0])) is not None:
             line |= {"level": level, "sentence": "SAID THEN", "condition": "", "not_supported": "What it was about"}

@@ -195,7 +195,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     band = next(one for one in run.decided.verdicts if one.kind == "first" and one.withheld)
     many = (replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60))
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
-    for level in season_pages.said_levels(
+    for level in season_pages.season_levels(
         season_pages.SeasonIndex.of(replace(run, decided=decided), season_pages.Language(made.made_catalogue()))
     ):
         shown = sum(getattr(one, "covers", 1) for one in (*level.claims, *level.more))
@@ -205,9 +205,9 @@ def test_every_claim_is_counted_once_on_the_first_page():
     weak = said("claim.reason.agreement.methodology", kappa="0.27", ends="", cut=0.4)
     few = replace(run, decided=replace(run.decided, verdicts=(*pairs, replace(band, reasons=(weak,)))))
     alone = season_pages.SeasonIndex.of(few, season_pages.Language(made.made_catalogue()))
-    said_of = [one for level in season_pages.said_levels(alone)[:2] for one in (*level.claims, *level.more)]
+    said_of = [one for level in season_pages.season_levels(alone)[:2] for one in (*level.claims, *level.more)]
     assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
-    first, *rest = season_pages.said_levels(alone)[2].claims
+    first, *rest = season_pages.season_levels(alone)[2].claims
     assert (rest, first.why) == ([], (("No lead over every other agent is supported. ", False),))
 
 

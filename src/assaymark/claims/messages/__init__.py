@@ -161,7 +161,7 @@ def languages() -> tuple[str, ...]:
     return (ENGLISH, *sorted(names - {ENGLISH}))
 
 
-def built_in_note(
+def built_in_text(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     made_by: str = "agents",
 ) -> str:  # fmt: skip

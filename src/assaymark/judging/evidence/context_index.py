@@ -295,9 +295,9 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
     ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
-        own = content_words(note[:_LONGEST_NOTE])
+        note_words = content_words(note[:_LONGEST_NOTE])
         # "It was down 1.9% for the week" has the subject of the sentence before
-        words = own | before if _PRONOUN.match(note) else own
+        words = note_words | before if _PRONOUN.match(note) else note_words
         before = words
         falling, numbers = _read_note(note)
         sizes = set()
@@ -390,9 +390,9 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
                 entries.append((action.instrument, label, float(value), unit))
     for name in sorted(decision.stages):
         entries += _walk(decision.stages[name], name, "", 0)
-    book = None if context is None else order_outcome(context, decision.actions)
-    if book is not None and book.after is not None and book.after.equity > 0:
-        after = book.after
+    outcome = None if context is None else order_outcome(context, decision.actions)
+    if outcome is not None and outcome.after is not None and outcome.after.equity > 0:
+        after = outcome.after
         for name, weight in after.weights.items():
             entries.append((name, "weight allocation position share", weight, "ratio"))
             entries.append((name, "value", weight * after.equity, "usd"))
@@ -432,15 +432,15 @@ def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = Fals
         yield subject, path, float(value), unit
     elif isinstance(value, Mapping):
         named = next((value[key] for key in _ID_KEYS if isinstance(value.get(key), str)), subject)
-        says = any(key.endswith("_pct") for key in value)
+        is_percent = any(key.endswith("_pct") for key in value)
         for key in sorted(value):
-            own = value[key]
-            leaf = isinstance(own, (int, float))
+            entry = value[key]
+            leaf = isinstance(entry, (int, float))
             if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
-                yield from _walk(own, path, key, depth + 1, percent)
+                yield from _walk(entry, path, key, depth + 1, percent)
             else:
                 whose = named or ("" if leaf else key)
-                yield from _walk(own, f"{path}.{key}", whose, depth + 1, percent=says and not leaf)
+                yield from _walk(entry, f"{path}.{key}", whose, depth + 1, percent=is_percent and not leaf)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _walk(item, path, subject, depth + 1, percent)

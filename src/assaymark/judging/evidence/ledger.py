@@ -72,10 +72,10 @@ def numeric_ledger(decision: Decision, context: Context, *, material: ContextInd
     --------
     See `audit_texts` for the core on plain texts.
     """
-    seen = ContextIndex.of(context) if material is None else material
+    index = ContextIndex.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
-    own, owners = own_numbers(decision, context), owners_of(decision)
-    return audit_texts(texts, seen, own, owners=owners, decision=decision.record_id)
+    numbers, owners = own_numbers(decision, context), owners_of(decision)
+    return audit_texts(texts, index, numbers, owners=owners, decision=decision.record_id)
 
 
 def audit_texts(
@@ -134,15 +134,15 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
             ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
     if ruling is None and (ruling := derive(material, around)) is None:
         # Contradicted if every condition for that is met; else in_context if the context contains the number.
-        why = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
-        charge = accusation(material, around) if why == "unmatched" else None
+        reason = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
+        charge = accusation(material, around) if reason == "unmatched" else None
         if charge is not None:
             whole = material.completeness == "complete"
             ruling = charge if whole else charge._replace(state="not_found", rule="partial-context")
-        elif (stands := _stands(material, around)) is None:
-            ruling = Ruling("not_found", why)
+        elif (present := _stands(material, around)) is None:
+            ruling = Ruling("not_found", reason)
         else:
-            ruling = stands if why == "unmatched" else stands._replace(rule=why)
+            ruling = present if reason == "unmatched" else present._replace(rule=reason)
     # The subject is the one that the rule found, else the nearest one named.
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
@@ -170,8 +170,8 @@ def _is_coarse_threshold(around: NumberContext) -> bool:
 def _stands(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Find the number as printed anywhere in the context, about any subject; a printed sign must agree."""
     if (printed := material.prints(around.number)) is not None:
-        where, rounded = printed
-        return Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
+        source, rounded = printed
+        return Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (source,))
     free, cells = material.free, material.cells
     for reading in readings(around.number):
         size, reach = reading.size, reading.size * _EXACT
@@ -219,7 +219,7 @@ def chance_corrected(
     for key in sorted(strata, key=repr):
         members = strata[key]
         agrees = np.zeros((len(members), len(key[0])), dtype=bool)
-        own = np.array([row for *_, row in members], dtype=np.int64)
+        subjects = np.array([row for *_, row in members], dtype=np.int64)
         groups: dict[int, list[int]] = defaultdict(list)
         for at, (_, material, _) in enumerate(members):
             groups[id(material)].append(at)
@@ -228,8 +228,8 @@ def chance_corrected(
             items, cells = [members[at][0] for at in places], members[places[0]][1].cells
             triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_reading, items)]
             rate, size, half = (np.array(column)[:, None] for column in zip(*triples, strict=True))
-            heads = [item.quote[:4] for item in items]
-            signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads]
+            starts = [item.quote[:4] for item in items]
+            signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in starts]
             sign = np.array(signs)[:, None]
             stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
             plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
@@ -238,9 +238,9 @@ def chance_corrected(
             counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
             totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
             agrees[places] = totals
-        index = np.arange(len(own))
-        observed += int(agrees[index, own].sum())
-        shuffled = rng.permuted(np.tile(own, (permutations, 1)), axis=1)
+        index = np.arange(len(subjects))
+        observed += int(agrees[index, subjects].sum())
+        shuffled = rng.permuted(np.tile(subjects, (permutations, 1)), axis=1)
         drawn += agrees[index, shuffled].sum(axis=1)
     share, expected = observed / n, float(drawn.mean()) / n
     if expected >= 1.0:
@@ -328,24 +328,24 @@ def evidence_summary(
             share("evidence.share", {"state": state, **labels}, by_state[state], totals)
         silent = Counter(cluster for name, cluster in cluster_of.items() if name not in with_number)
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
-    value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
+    value, n, detail, reason = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
         materials = {name: x if isinstance(x, ContextIndex) else ContextIndex.of(x) for name, x in contexts.items()}
         context_of = {name: decision.context_id for name, decision in by_id.items()}
         try:
             value, n, detail = chance_corrected(ledger, materials, context_of, rng, permutations)
         except NotMeasurableError as exc:
-            why = str(exc)
+            reason = str(exc)
     corrected = Measurement(
         "evidence.chance_corrected", {}, value, n, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
-        **_defined(n, why, "share beyond chance"), detail=detail,
+        **_defined(n, reason, "share beyond chance"), detail=detail,
     )  # fmt: skip
     return (*rows, corrected)
 
 
-def _defined(there: object, why: str, unit: str) -> dict[str, Any]:
+def _defined(there: object, reason: str, unit: str) -> dict[str, Any]:
     """Return the unit of a defined measurement, or the state and reason of an undefined one."""
-    return {"unit": unit} if there else {"state": f"undefined: {why}"}
+    return {"unit": unit} if there else {"state": f"undefined: {reason}"}
 
 
 def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FORECAST_TOLERANCE) -> Measurement:
@@ -364,7 +364,7 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
         parts = {name: part for name in weights if (part := _number(stage["holdings"].get(name))) is not None}
         if stated is not None and weights and len(parts) == len(weights):
             gaps[decision.record_id] = stated - sum(weights[name] * part for name, part in parts.items())
-    differing = sorted(name for name, gap in gaps.items() if abs(gap) > tolerance + _FLOAT_SLACK)
+    differing = sorted(name for name, difference in gaps.items() if abs(difference) > tolerance + _FLOAT_SLACK)
     return Measurement(
         name="forecast.mismatch", labels={}, value=len(differing) / len(gaps) if gaps else None, n=len(gaps),
         n_of="forecasts",

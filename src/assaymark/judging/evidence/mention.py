@@ -53,12 +53,12 @@ class Sizes:
 
     def near(self, size: float, half: float, part: slice) -> list[int]:
         """Return the indices in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
-        return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
+        return [at for at, value in enumerate(self.sizes[part], part.start) if -half <= value - size <= half]
 
     def all_near(self, size: float, half: float) -> list[int]:
         """Return the same among all indices, by bisection."""
         if self._sorted is None:
-            places = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
+            places = [at for at, value in enumerate(self.sizes) if not math.isnan(value)]
             self._order = sorted(places, key=self.sizes.__getitem__)
             self._sorted = [self.sizes[at] for at in self._order]
         ordered = self._sorted
@@ -271,28 +271,28 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
     """Return True if a unitless token is a date, time, horizon, part of a name, enumerator or identifier."""
     if letter == "M":  # 6M is six months, 1.4M and 57M are millions
         return not fraction and len(whole) <= 2 and int(whole) <= 24
-    near, last = max(0, len(before) - _FAR), before[-1:]  # searching the whole text before would be slow
+    start, last = max(0, len(before) - _FAR), before[-1:]  # searching the whole text before would be slow
     if fraction:
-        return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before, near))
+        return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before, start))
     if "," in whole:
         return bool(_SPAN_AFTER.match(after))
     days = len(whole) <= 2
     return bool(
         # days of a month, years, quarters, ISO and slashed dates, clock times
         (days and ((not last.isalnum() and _MONTH_BEFORE.search(before)) or _MONTH_AFTER.match(after)))
-        or _ISO_BEFORE.search(before, near)
-        or _YEAR_BEFORE.search(before, near)
+        or _ISO_BEFORE.search(before, start)
+        or _YEAR_BEFORE.search(before, start)
         or (_YEAR.match(whole) and not before.endswith(("+", "-", "−")))
-        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before, near)))
+        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before, start)))
         or _TIME_AFTER.match(after)
-        or _TIME_BEFORE.search(before, near)
+        or _TIME_BEFORE.search(before, start)
         or _QUARTER_AFTER.match(after)
         # horizons such as 30d, 52-week, 1 to 3 months, and the elliptic second one in "over 5d, ... over 21"
         or (len(whole) <= 4 and (_SPAN_AFTER.match(after) or _LETTER_SPAN_AFTER.match(after)))
         or (len(whole) <= 4 and _ELLIPSIS_AFTER.match(after) and _ELLIPSIS_BEFORE.search(before))
         # index names, sections and versions, list numbers, codes with letters in them
         or (whole in _INDEX_SIZES and _INDEX_BEFORE.search(before))
-        or _LABEL_BEFORE.search(before, near)
+        or _LABEL_BEFORE.search(before, start)
         or (last == "-" and _CAPITAL_DASH_BEFORE.search(before))
         or (_ENUMERATOR_AFTER.match(after) and _LINE_BEFORE.search(before))
         or _LETTER_AFTER.match(after)
@@ -379,8 +379,8 @@ class NumberContext:
     def crowd(self) -> int:
         """The number of numbers in the clause, counted up to three."""
         left, right = self.place.clause
-        near = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
-        return sum(left <= other.start and other.end <= right for other in near)
+        neighbours = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
+        return sum(left <= other.start and other.end <= right for other in neighbours)
 
 
 class NumberSpan(NamedTuple):

@@ -144,24 +144,24 @@ def _tokens(around: NumberContext) -> list[_Token]:
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
-    taken = [_Token(number.start, number.end, "", "number") for number in near(place.read.numbers, start, end)]
-    taken += [
+    tokens = [_Token(number.start, number.end, "", "number") for number in near(place.read.numbers, start, end)]
+    tokens += [
         _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
     ]
-    taken += [_Token(first, last, "", "horizon") for first, last, _ in sentence.spoken.spans(start, end)]
+    tokens += [_Token(first, last, "", "horizon") for first, last, _ in sentence.spoken.spans(start, end)]
     words = sentence.words
     for at in range(*words.within(start, end)):
         first, last = words.starts[at], words.end(at)
-        if not any(token.start < last and first < token.end for token in taken):
+        if not any(token.start < last and first < token.end for token in tokens):
             kind = "horizon" if is_horizon(words.forms[at]) else "word"
-            taken.append(_Token(first, last, words.lowers[at], kind))
-    taken.sort(key=lambda token: token.start)
-    kinds = [*(token.kind for token in taken[1:]), ""]
+            tokens.append(_Token(first, last, words.lowers[at], kind))
+    tokens.sort(key=lambda token: token.start)
+    kinds = [*(token.kind for token in tokens[1:]), ""]
     return [
         token
-        for at, (token, following) in enumerate(zip(taken, kinds, strict=False))
+        for at, (token, following) in enumerate(zip(tokens, kinds, strict=False))
         if not (token.lower in _WINDOW and following == "horizon")
-        and not (token.lower == "to" and following == "name" and at and taken[at - 1].lower == "beta")
+        and not (token.lower == "to" and following == "name" and at and tokens[at - 1].lower == "beta")
     ]
 
 
@@ -377,18 +377,18 @@ def _spread(material: ContextIndex, around: NumberContext) -> Ruling | None:
             if tier == 0 or (tier == 1 and significant(around.number) < 3):
                 continue
             rate, plain = cells.values.rate, cells.values.plain
-            gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
-            if _is_gap(around, gap, ordered=other == material.benchmark):
+            difference = float(rate[at] - rate[there]), float(plain[at] - plain[there])
+            if _is_gap(around, difference, ordered=other == material.benchmark):
                 return Ruling("derivable", "difference-of-rows", (cells.ids[at], cells.ids[there]), first)
     return None
 
 
-def _is_gap(around: NumberContext, gap: tuple[float, float], *, ordered: bool) -> bool:
+def _is_gap(around: NumberContext, difference: tuple[float, float], *, ordered: bool) -> bool:
     """Return True if the number is this (rate, plain) difference; the sign must agree if the order is ``ordered``."""
-    if ordered and around.direction and gap[1] and (around.direction > 0) != (gap[1] > 0):
+    if ordered and around.direction and difference[1] and (around.direction > 0) != (difference[1] > 0):
         return False
     return any(
-        abs(abs(gap[0] if reading.as_rate else gap[1]) - reading.size) <= reading.half
+        abs(abs(difference[0] if reading.as_rate else difference[1]) - reading.size) <= reading.half
         for reading in readings(around.number)
     )
 
@@ -411,11 +411,11 @@ def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
         for reading in readings(around.number):
             with np.errstate(all="ignore"):
                 level = np.where(np.isnan(rate), plain, np.nan)
-                own = rate if reading.as_rate else level
+                values = rate if reading.as_rate else level
                 quotient = level[:, None] / level[None, :]
                 last = ("relative-change", np.abs(quotient - 1)) if reading.as_rate else ("ratio", np.abs(quotient))
-                gap, total = np.abs(own[:, None] - own[None, :]), np.abs(own[:, None] + own[None, :])
-                for rule, table in (("difference", gap), ("sum", total), last):
+                distance, total = np.abs(values[:, None] - values[None, :]), np.abs(values[:, None] + values[None, :])
+                for rule, table in (("difference", distance), ("sum", total), last):
                     np.fill_diagonal(table, np.nan)
                     hits = np.argwhere(np.abs(table - reading.size) <= reading.half)
                     if len(hits):
@@ -438,7 +438,7 @@ def _recomputed(material: ContextIndex, around: NumberContext) -> Ruling | None:
             # to the last bar from the first or, for a number with three or more digits, from any
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
-            if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
+            if any(_is_gap(around, (change, change), ordered=True) for change in gaps):
                 return Ruling("derivable", "return-shown", used, row)
         for horizon in sorted(around.horizons):
             # The statistic that the words name; the horizon counts bars and, if different, calendar days.
@@ -553,4 +553,4 @@ def _differs(cells: FactCells, around: NumberContext, cell: int) -> bool:
 def _printed(text: str) -> tuple[float, ...]:
     """Return every number that a text prints, including dates and horizons, sorted by size."""
     hits = _PRINTED.finditer(narrow(text))
-    return tuple(sorted({float(one.group().replace(",", "")) for one in hits if len(one.group()) < _LONGEST_PRINTED}))
+    return tuple(sorted({float(hit.group().replace(",", "")) for hit in hits if len(hit.group()) < _LONGEST_PRINTED}))

@@ -346,7 +346,7 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
         for phrase in {phrase for phrase in forms if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
     # Words in the names of exactly one instrument, such as Korea for South Korea.
-    texts = (" ".join((one.id, one.symbol or "", one.name, *one.aliases)) for one in instruments)
+    texts = (" ".join((item.id, item.symbol or "", item.name, *item.aliases)) for item in instruments)
     words = tuple(
         frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP) for text in texts
     )

@@ -168,19 +168,19 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for sentence in duplicates([requirement.neutral for requirement in task.requirements]):
             yield f"two requirements share a neutral sentence: {sentence!r}"
 
-    def wording(task: Task, one: Requirement) -> Iterator[str]:
-        if len(one.met) < 2 or duplicates(one.met):
-            count = f"{len(one.met)}, {len(set(one.met))} different"
+    def wording(task: Task, need: Requirement) -> Iterator[str]:
+        if len(need.met) < 2 or duplicates(need.met):
+            count = f"{len(need.met)}, {len(set(need.met))} different"
             yield f"met must hold two or more wordings, all different (got {count})"
-        pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
-        for field, sentence in (*(("met", met) for met in one.met), ("partly", one.partly), ("neutral", one.neutral)):
-            others = [name for name in task.names if name != one.name and names(sentence, name)]
+        pivot = len(need.met[0].split()) if need.met else len(need.neutral.split())
+        for field, sentence in (*(("met", s) for s in need.met), ("partly", need.partly), ("neutral", need.neutral)):
+            others = [name for name in task.names if name != need.name and names(sentence, name)]
             if len(sentences(sentence)) != 1 or sentence[-1] not in ".!?":
                 yield f"{field} must be one sentence with a stop at its end (got {sentence!r})"
             if others:
                 yield f"{field} names another requirement, {others[0]!r} (got {sentence!r})"
-            if names(sentence, one.name) != (field != "neutral"):
-                yield f"{field} must {'not ' if field == 'neutral' else ''}name {one.name!r} (got {sentence!r})"
+            if names(sentence, need.name) != (field != "neutral"):
+                yield f"{field} must {'not ' if field == 'neutral' else ''}name {need.name!r} (got {sentence!r})"
             if field != "neutral" and has_value(sentence) != (field != "partly"):
                 must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
                 yield f"{field} must hold {must} quotation (got {sentence!r})"
@@ -189,9 +189,9 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
                 yield f"{field} must have {allowed} (got {length})"
 
     for task in tasks:
-        problems += [Problem(f"task {task.name}", what) for what in naming(task)]
+        problems += [Problem(f"task {task.name}", text) for text in naming(task)]
         for need in task.requirements:
-            problems += [Problem(f"task {task.name}, {need.name}", what) for what in wording(task, need)]
+            problems += [Problem(f"task {task.name}, {need.name}", text) for text in wording(task, need)]
     return problems
 
 
@@ -445,15 +445,15 @@ def check(pairs: Sequence[Pair]) -> dict[str, int]:
     """
     problems: list[Problem] = [] if pairs else [Problem("", "at least one pair is needed (got 0)")]
     for pair in pairs:
-        problems += [Problem(f"pair {pair.id}", what) for what in _gate_problems(pair)]
+        problems += [Problem(f"pair {pair.id}", text) for text in _gate_problems(pair)]
     lengths: dict[str, list[int]] = {}
     for pair in pairs:
         if pair.condition in _MATCHED:
             lengths.setdefault(pair.task, []).extend((pair.u.tokens, pair.v.tokens))
     for task, sizes in lengths.items():
         if max(sizes) - min(sizes) > LENGTH_TOLERANCE * max(sizes):
-            what = f"length: its texts have {min(sizes)} to {max(sizes)} tokens"
-            problems.append(Problem(f"task {task}", what))
+            text = f"length: its texts have {min(sizes)} to {max(sizes)} tokens"
+            problems.append(Problem(f"task {task}", text))
     ids: set[str] = set()
     contents: dict[tuple[str, str, str], str] = {}
     for pair in pairs:
@@ -513,9 +513,9 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
             if pair_texts(pair, order, prompt) != pair_texts(bare, order, prompt):
                 yield f"leakage: the {prompt} prompt in order {order} depends on more than the texts of the pair"
     listed = (pair.brief.question, *(part for requirement in pair.brief.requirements for part in requirement))
-    for where, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
+    for source, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
         if leaked := pair.id if pair.id and pair.id in shown else _telling(shown):
-            yield f"leakage: {where} tells about the pair (got {leaked!r})"
+            yield f"leakage: {source} tells about the pair (got {leaked!r})"
     if sorted(pair.orders) != sorted(ORDERS):
         yield f"orders: must be shown in both orders once (got {', '.join(pair.orders) or 'none'})"
 

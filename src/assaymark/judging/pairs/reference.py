@@ -241,9 +241,9 @@ class ReferencePairJudge(BuiltInModel):
         by_call = f"{judge}|{'|'.join(digests)}|{call.order if same else ''}"
         trial = "" if judges.uniform(f"{by_pair}|steady") < planted.steady else str(call.trial)
 
-        def drawn(what: str, alone: bool = True) -> float:
+        def drawn(purpose: str, alone: bool = True) -> float:
             # A number in 0..1 for this order alone, or one that both orders share.
-            return judges.uniform(f"{by_call if alone else by_pair}|{trial}|{what}")
+            return judges.uniform(f"{by_call if alone else by_pair}|{trial}|{purpose}")
 
         def slot() -> PairVerdict:
             return "1" if drawn("slot", same) < planted.slot_1 else "2"

@@ -112,7 +112,7 @@ class _Drawn:
         self.wordings: list[int] = wordings.tolist()
         self.layout: list[int] = rng.permutation(count).tolist()
         # A length that every text of the task can reach, including texts with bullets.
-        longest = sum(max(map(tokens_of, (*one.met, one.partly, one.neutral))) for one in task.requirements)
+        longest = sum(max(map(tokens_of, (*need.met, need.partly, need.neutral))) for need in task.requirements)
         self.tokens = longest + count + _LEAST_CLOSING
         self.chain = [self.write(self.order[:level]) for level in range(STEPS + 1)]
 
@@ -130,7 +130,7 @@ class _Drawn:
         if bullets:
             body = [f"- {sentence}" for sentence in body]
         body[more_at:more_at] = more
-        met_names = tuple(one.name for at, one in enumerate(self.requirements) if at in met and at != partly)
+        met_names = tuple(need.name for at, need in enumerate(self.requirements) if at in met and at != partly)
         named = () if partly is None else (self.requirements[partly].name,)
         return Stimulus(_BETWEEN[form].join([*body, closing(spare)]), met_names, named)
 
@@ -179,13 +179,13 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
             pairs.append(("same_subset", kind, write(met), other, 0.0))
     # Equal numbers of different requirements: three pairs that share none, three that exchange one.
     apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
-    for variant, mine, theirs in (
+    for variant, met_first, met_second in (
         ("disjoint", apart[:1], apart[1:2]),
         ("disjoint", apart[2:3], apart[3:4]),
         ("disjoint", apart[:2], apart[2:4]),
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        pairs.append(("different_subset", variant, write(mine), write(theirs), 0.0))
+        pairs.append(("different_subset", variant, write(met_first), write(met_second), 0.0))
     # Fillers; the longer text is always v.
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]

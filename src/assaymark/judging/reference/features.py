@@ -82,9 +82,9 @@ Called = tuple[str, tuple[str, ...], frozenset[str]]
 def _called(item: Instrument) -> Called:
     """Return the symbol and names of an instrument, without names of one or two letters, which are ambiguous."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
-    found = tuple(dict.fromkeys(name.lower() for name in names if len(name) > 2 and name != item.symbol))
-    firsts = (_RUN.search(name) for name in (item.symbol, *found) if name)
-    return item.symbol or "", found, frozenset(first[0] if first else "" for first in firsts)
+    lowered = tuple(dict.fromkeys(name.lower() for name in names if len(name) > 2 and name != item.symbol))
+    firsts = (_RUN.search(name) for name in (item.symbol, *lowered) if name)
+    return item.symbol or "", lowered, frozenset(first[0] if first else "" for first in firsts)
 
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
@@ -181,11 +181,11 @@ def read_book(parts: tuple[str, ...]) -> tuple[ParsedDecision, OrderOutcome | No
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context, shown = _context(parts[0]), read_decision(sections(parts[1]))
-    book = order_outcome(context, shown.actions)
-    if book is None or book.after is None:
-        return shown, book, {}
+    result = order_outcome(context, shown.actions)
+    if result is None or result.after is None:
+        return shown, result, {}
     text = "\n\n".join(rationale.text for rationale in shown.texts)
-    return shown, book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
+    return shown, result, reconcile(text, result.after, context.constraints, [item.id for item in context.instruments])
 
 
 @lru_cache(maxsize=16)
@@ -219,18 +219,18 @@ def notice(parts: Sequence[str]) -> Features:
 @lru_cache(maxsize=4096)
 def _notice(parts: tuple[str, ...]) -> Features:
     """Extract the features; cached for all judges and trials."""
-    shown, book, quantities = read_book(parts)
-    context, seen, items, calls, volatility = _seen(parts[0])
+    shown, outcome, quantities = read_book(parts)
+    context, index, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
     words = {"", *_RUN.findall(text)}  # a name can only occur in a text that has its first word
     words.update([*map(str.lower, words)] if text.isascii() else _RUN.findall(lower))
-    near = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
-    holdings = {} if book is None else book.holdings
+    candidates = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
+    holdings = {} if outcome is None else outcome.holdings
     stated = [part for part in quantities.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
-    legality = None if book is None else book.legality
-    if book is None:
+    legality = None if outcome is None else outcome.legality
+    if outcome is None:
         # Absolute weights of the holdings by instrument; equal weights if the decision gives none at all.
         weights: dict[str, float] = defaultdict(float)
         for action in shown.actions:
@@ -274,7 +274,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
             waiting.setdefault(number, []).append("rule" if part.quantity in LIMITS else "own_action")
     findings: list[Evidence] = []
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    for evidence in audit_texts(texts, seen, _own_numbers(shown, items, book)):
+    for evidence in audit_texts(texts, index, _own_numbers(shown, items, outcome)):
         if (left := waiting.get(evidence.quote)) and evidence.state not in (*BORNE_OUT, "own_action"):
             evidence = replace(evidence, state=left.pop(0))
         findings.append(evidence)
@@ -286,7 +286,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
-        "alternatives": sum(_is_named(item, text, lower) for key, item in near.items() if key not in holdings),
+        "alternatives": sum(_is_named(item, text, lower) for key, item in candidates.items() if key not in holdings),
         "checkable": sum(digits and _speaks_of(sentence, "condition") for sentence, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
@@ -300,7 +300,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
     }  # fmt: skip
 
 
-def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], book: OrderOutcome | None) -> DecisionNumbers:
+def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], state: OrderOutcome | None) -> DecisionNumbers:
     """Index the decision's own numbers as far as the prompt shows them; for orders also the resulting weights."""
 
     def unit_of(path: str) -> str:
@@ -334,9 +334,9 @@ def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], book: O
             for column, cell in line.items():
                 if isinstance(cell, float):
                     entries.append((subject, f"{path}_{column}", cell, unit_of(column)))
-    if book is not None and book.after is not None and book.after.equity > 0:
+    if state is not None and state.after is not None and state.after.equity > 0:
         # The weights that result from the orders are the decision's own, like target weights.
-        entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
+        entries += [(name, _WEIGHT, weight, "ratio") for name, weight in state.after.weights.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
 
@@ -443,8 +443,8 @@ def notice_horizon(message: str) -> Features:
             bought = float(fill["units"]) > 0
             turns.append(last.get(fill["symbol"], bought) != bought)
             last[fill["symbol"]] = bought
-        book = {row["symbol"]: float(row["units"]) for row in step.rows("book")}
-        after = None if step.cash is None else book
+        positions = {row["symbol"]: float(row["units"]) for row in step.rows("book")}
+        after = None if step.cash is None else positions
         if after is not None:
             holdings.append(len(after))
         if early is not None and after is not None:

@@ -42,10 +42,10 @@ def uniform(name: str) -> float:
     return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") + 0.5) / 2**56
 
 
-def _normal(call: CallSpec, *who: str) -> tuple[str, float]:
+def _normal(call: CallSpec, *parts: str) -> tuple[str, float]:
     """Return a name for the draws of one call, and a standard normal number determined by it."""
     prompt = ",".join(part.sha256 for message in call.messages for part in message.parts)
-    asked = "|".join([*who, prompt, str(call.seed), str(call.trial)])
+    asked = "|".join([*parts, prompt, str(call.seed), str(call.trial)])
     return asked, NormalDist().inv_cdf(uniform(asked))
 
 
@@ -58,8 +58,8 @@ def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], 
     """Return a judge's planted properties with a call's arguments applied; raise ModelError if any is invalid."""
     if problems:
         raise ModelError("; ".join(problems), retryable=False)
-    given: dict[str, Any] = {key: value if isinstance(value, str) else float(value) for key, value in args.items()}
-    return replace(planted[model], **given) if given else planted[model]
+    overrides: dict[str, Any] = {key: value if isinstance(value, str) else float(value) for key, value in args.items()}
+    return replace(planted[model], **overrides) if overrides else planted[model]
 
 
 def is_number(value: object, low: float, high: float) -> bool:
@@ -189,21 +189,21 @@ class ReferenceJudge(BuiltInModel):
     def answer(self, call: CallSpec) -> str:
         """Return the reply as JSON text. Tense is not analysed, so ``lookahead_check`` is always ``unsure``."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
-        seen, views = notice(call.shown()), VIEWS[self.name]
+        features, views = notice(call.shown()), VIEWS[self.name]
         dimensions, (low, high) = asked_of(call.schema)
         # Constraint awareness is scored by arithmetic if the anchors ask for it.
         if "arithmetic" in "\n".join(call.shown("system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
             views = {**views, DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
-        error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0
-        halo = planted.halo if planted.kin and seen["style"] == planted.kin else 0.0
-        terse = planted.terse if seen["tokens"] <= planted.terse_tokens else 0.0
+        error = planted.offset + planted.slope * (features["tokens"] - planted.pivot) / 100.0
+        halo = planted.halo if planted.kin and features["style"] == planted.kin else 0.0
+        terse = planted.terse if features["tokens"] <= planted.terse_tokens else 0.0
         scores = {}
         for name in dimensions:
             z = _normal(call, self.name, name)[1] if planted.noise else 0.0
-            value = opinion(views.get(name, ()), seen) + (error + planted.noise * z) + halo - terse
+            value = opinion(views.get(name, ()), features) + (error + planted.noise * z) + halo - terse
             scores[name] = half_up(value if low == 1 and high == 5 else low + (value - 1) * (high - low) / 4, low, high)
-        doubtful = list(seen["doubtful"])
-        comment = f"{seen['tokens']} tokens, {len(doubtful)} of the quoted numbers not found in the material"
+        doubtful = list(features["doubtful"])
+        comment = f"{features['tokens']} tokens, {len(doubtful)} of the quoted numbers not found in the material"
         return _reply(scores, doubtful, comment)
 
 
@@ -270,18 +270,18 @@ class ConstraintOracle(BuiltInModel):
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
-        _, book, quantities = read_book(tuple(call.shown()))
-        if book is None:
+        _, outcome, quantities = read_book(tuple(call.shown()))
+        if outcome is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)
         stated = [part for part in quantities.values() if part.verdict != "absent"]
         wrong = [quote for part in stated if part.verdict == "wrong" for quote in part.quotes]
         words = [f"{part.quantity} {part.verdict}" for part in stated] or ["nothing is reconciled"]
-        if book.after is None:
+        if outcome.after is None:
             words = ["the orders cannot be carried out"]
-        comment = "; ".join([*words, *(f"{check.rule} broken" for check in book.checks if not check.kept)])
+        comment = "; ".join([*words, *(f"{check.rule} broken" for check in outcome.checks if not check.kept)])
         # Passages are truncated, without characters that UTF-8 cannot encode.
         quotes = [quote[:_MOST_QUOTED].encode("utf-8", "replace").decode("utf-8") for quote in wrong[:_MOST_QUOTES]]
-        return _reply({DIMENSION: oracle_score(quantities, book.kept)}, quotes, comment)
+        return _reply({DIMENSION: oracle_score(quantities, outcome.kept)}, quotes, comment)
 
 
 def asked_alike(rubric: Rubric) -> bool:
@@ -297,9 +297,9 @@ def oracle_scores(
     """Compute the oracle's score of every decision made of orders, from the prompt that judges are ``shown``."""
     scores = {}
     for name, message in (user_messages(decisions, contexts, study) if shown is None else shown).items():
-        _, book, quantities = read_book(tuple(part.text for part in message.parts))
-        if book is not None:
-            scores[name] = oracle_score(quantities, book.kept)
+        _, outcome, quantities = read_book(tuple(part.text for part in message.parts))
+        if outcome is not None:
+            scores[name] = oracle_score(quantities, outcome.kept)
     return scores
 
 
@@ -376,25 +376,25 @@ class SeasonJudge(BuiltInModel):
             return json.dumps({"author": options[drawn % len(options)], "reason": "a draw"})
         if "reasoning" not in form:
             raise ModelError(f"{self.name} is asked for nothing that it knows", retryable=False)
-        seen, leaning = notice_horizon(shown), LEANING[self.name]
-        error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0 + noise
-        if planted.kin and seen["style"] == planted.kin:
+        features, leaning = notice_horizon(shown), LEANING[self.name]
+        error = planted.offset + planted.slope * (features["tokens"] - planted.pivot) / 100.0 + noise
+        if planted.kin and features["style"] == planted.kin:
             error += planted.preference
         axes: dict[str, dict[str, int]] = {"reasoning": {}, "evidence": {}}
         for axis, grades in axes.items():
             for part in form[axis]["required"]:
                 # The opinion before any planted error: the weighted mean of the features' points.
                 reasons = ((name, WORTH[name], leaning.get(name, 1.0)) for name in TOPICS.get(part, ()))
-                grades[part] = half_up(opinion(reasons, seen, HALFWAY) + error, 0, 100)
+                grades[part] = half_up(opinion(reasons, features, HALFWAY) + error, 0, 100)
         mean = sum(axes["reasoning"].values()) / max(len(axes["reasoning"]), 1)
-        reconciled = HALFWAY if seen["reconciled"] is None else 100.0 * seen["reconciled"]
+        reconciled = HALFWAY if features["reconciled"] is None else 100.0 * features["reconciled"]
         reply: dict[str, JSON] = {
-            **axes, "data_reliability": half_up(reconciled, 0, 100), "claims": list(seen["claims"]),
+            **axes, "data_reliability": half_up(reconciled, 0, 100), "claims": list(features["claims"]),
             "lookahead_check": "pass", "lookahead_reason": "reference judges do not read tenses",
             "verdict": f"{mean:.0f} by the {self.name.partition('/')[2]}",
-            "summary": f"{seen['steps']} steps with {seen['tokens']:.0f} tokens of reasons each.",
+            "summary": f"{features['steps']} steps with {features['tokens']:.0f} tokens of reasons each.",
         }  # fmt: skip
-        return json.dumps({**reply, "notes": f"{seen['steps']} steps read."} if "notes" in form else reply)
+        return json.dumps({**reply, "notes": f"{features['steps']} steps read."} if "notes" in form else reply)
 
 
 def reference_season_judges() -> dict[str, SeasonJudge]:

@@ -167,14 +167,14 @@ def outcome_calls(
     budget: int = BUDGET,
 ) -> list[PlannedOutcome]:  # fmt: skip
     """Plan the outcome calls of one judge and trial on one agent: one for each part within the budget."""
-    who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
+    subject = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
     if grades.state != "ok":
-        problems.append(Problem(who, f"has no grades to complete (state {grades.state}: {grades.reason})"))
+        problems.append(Problem(subject, f"has no grades to complete (state {grades.state}: {grades.reason})"))
     if grades.judge != judge.name:
-        problems.append(Problem(who, f"are not the grades of {judge.name}"))
+        problems.append(Problem(subject, f"are not the grades of {judge.name}"))
     if grades.horizon != horizon.id:
-        problems.append(Problem(who, "are grades of another horizon"))
+        problems.append(Problem(subject, "are grades of another horizon"))
     if problems:
         raise InputError("outcome", problems)
     # The resolved outcomes by step number, sorted by horizon and source.
@@ -275,7 +275,7 @@ def horizon_ledgers(
     lost = [(s, "is not among the decisions") for s in steps if s.record_id not in by_id]
     lost += [(s, f"its context {s.context_id[:12]} is not among them") for s in steps if s.context_id not in contexts]
     if lost:
-        raise InputError("horizon ledger", [Problem(f"record {step.record_id}", what) for step, what in lost])
+        raise InputError("horizon ledger", [Problem(f"record {step.record_id}", problem) for step, problem in lost])
     shown: dict[str, list[HorizonStep]] = {}
     for step in steps:
         shown.setdefault(step.context_id, []).append(step)
@@ -297,8 +297,8 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
     supported = sum(states[state] for state in BORNE_OUT)
     decided = supported + states["contradicted"]
     cap = 100.0 * supported / decided if decided else None
-    given = {name: evidence[name] for name in CAPPED if name in evidence}
-    return tuple(CappedPart(name, raw, cap, raw if cap is None else min(raw, cap)) for name, raw in given.items())
+    grades = {name: evidence[name] for name in CAPPED if name in evidence}
+    return tuple(CappedPart(name, raw, cap, raw if cap is None else min(raw, cap)) for name, raw in grades.items())
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
@@ -314,9 +314,9 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
             misquoted += 1
             continue
         numbers = [
-            one
-            for one in ledger.get(claim.step, ())
-            if any(one.part == at and start <= one.start <= end - len(one.quote) for at, start, end in spans)
+            item
+            for item in ledger.get(claim.step, ())
+            if any(item.part == at and start <= item.start <= end - len(item.quote) for at, start, end in spans)
         ]
         quoted |= {(claim.step, evidence.part, evidence.start) for evidence in numbers}
         states = {evidence.state for evidence in numbers} - {"own_action"}

@@ -159,12 +159,12 @@ class ScoringPlan(Frozen):
     def without(self, names: Collection[str]) -> ScoringPlan:
         """Return the plan without some parts of evidence; their weight goes to the others in proportion."""
         parts = [part for part in self.evidence if part.name not in names]
-        left = tuple(part for part in self.evidence if part.name in names)
-        if not left or not parts:
+        removed = tuple(part for part in self.evidence if part.name in names)
+        if not removed or not parts:
             return self
         whole = sum(part.weight for part in parts)
         scaled = tuple(part.model_copy(update={"weight": _WHOLE * part.weight / whole}) for part in parts)
-        return self.model_copy(update={"evidence": scaled, "not_applicable": (*self.not_applicable, *left)})
+        return self.model_copy(update={"evidence": scaled, "not_applicable": (*self.not_applicable, *removed)})
 
     @property
     def text(self) -> str:
@@ -177,10 +177,10 @@ class ScoringPlan(Frozen):
         return sha256_text(self.text)
 
 
-def _hundred(what: str, *weights: float) -> None:
+def _hundred(subject: str, *weights: float) -> None:
     """Refuse weights that do not sum to 100."""
     if abs(sum(weights) - _WHOLE) > _SLACK:
-        raise ValueError(f"the weights of {what} must sum to 100 (got {sum(weights):g})")
+        raise ValueError(f"the weights of {subject} must sum to 100 (got {sum(weights):g})")
 
 
 def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
@@ -320,27 +320,27 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
             raise Rejected(f"claims has {len(claims)} entries, at most {MOST_CLAIMS} are allowed")
         ledger = tuple(claim(entry, f"claim {at}") for at, entry in enumerate(claims, start=1))
         lookahead = p.choice(reply["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
-        why = p.bounded_text(reply["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
+        reason = p.bounded_text(reply["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
         lines = {}
-        for what in ("verdict", "summary"):
-            lines[what] = p.bounded_text(reply[what], what, MOST_QUOTED).strip()
-            if not lines[what] or any(ord(char) < 32 for char in lines[what]):
-                raise Rejected(f"{what} must be one line of text (got {brief(reply[what])})")
+        for field in ("verdict", "summary"):
+            lines[field] = p.bounded_text(reply[field], field, MOST_QUOTED).strip()
+            if not lines[field] or any(ord(char) < 32 for char in lines[field]):
+                raise Rejected(f"{field} must be one line of text (got {brief(reply[field])})")
         carried = p.bounded_text(reply["notes"], "notes", MOST_CHARACTERS) if notes else None
         if carried is not None and (count := p.token_count(carried)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
-        remarks = (lookahead, why, lines["verdict"], lines["summary"], carried)
+        remarks = (lookahead, reason, lines["verdict"], lines["summary"], carried)
         return HorizonAnswer(axes[0], axes[1], reliability, ledger, *remarks)
 
-    def claim(raw: JSON, where: str) -> HorizonClaim:
-        members = object_of(raw, ("quote", "step", "state", "fields"), f"{where}: keys")
-        step = whole_number(members["step"], f"{where}: step", first, last)
+    def claim(raw: JSON, label: str) -> HorizonClaim:
+        members = object_of(raw, ("quote", "step", "state", "fields"), f"{label}: keys")
+        step = whole_number(members["step"], f"{label}: step", first, last)
         fields = members["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
-            raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {brief(fields)})")
-        quote = p.bounded_text(members["quote"], f"{where}: quote", MOST_QUOTED)
-        state = p.choice(members["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
-        used = tuple(p.bounded_text(field, f"{where}: field", MOST_QUOTED) for field in fields)
+            raise Rejected(f"{label}: fields must be a list of at most {MOST_FIELDS} (got {brief(fields)})")
+        quote = p.bounded_text(members["quote"], f"{label}: quote", MOST_QUOTED)
+        state = p.choice(members["state"], _STATES, f"{label}: state must be one of {', '.join(_STATES)}")
+        used = tuple(p.bounded_text(field, f"{label}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote, step, state, used)
 
     return ReplyForm(plan.version, horizon_schema(plan, notes), check, MOST_CHARACTERS, failures=True)
@@ -360,7 +360,7 @@ OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole_number(raw, "outco
 """The form of a reply to the outcome call."""
 
 
-def object_of(raw: JSON, keys: Sequence[str], what: str = "keys") -> Mapping[str, Any]:
+def object_of(raw: JSON, keys: Sequence[str], label: str = "keys") -> Mapping[str, Any]:
     """Check that a value is an object with exactly these keys, and return it."""
-    where = "the reply" if what == "keys" else what
-    return p.members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {brief(raw)})")
+    subject = "the reply" if label == "keys" else label
+    return p.members(raw, keys, label, otherwise=f"{subject} must be a JSON object (got {brief(raw)})")

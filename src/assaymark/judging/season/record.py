@@ -99,8 +99,8 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     for series in context.series:
         if series.instrument in wanted:
             last = {name: getattr(series, name)[-1] for name in _LAST if getattr(series, name)}
-            own = cells.setdefault(series.instrument, {}) if last else {}
-            own |= {f"last {name} [{_LAST[name]}]": number_text(value) for name, value in last.items()}
+            row = cells.setdefault(series.instrument, {}) if last else {}
+            row |= {f"last {name} [{_LAST[name]}]": number_text(value) for name, value in last.items()}
     columns = tuple(dict.fromkeys(column for line in cells.values() for column in line))
     rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
     texts = [fact.value for facts in grid.values() for fact in facts.values() if isinstance(fact.value, str)]
@@ -186,8 +186,8 @@ class Horizon:
         """Return steps ``first`` to ``last`` with the portfolio before them; raise InputError if there are none."""
         chosen = tuple(step for step in self.steps if first <= step.number <= last)
         if not chosen:
-            what = f"none from {first} to {last} (has {self.first}..{self.last})"
-            raise InputError("horizon", [Problem("steps", what)])
+            problem = f"none from {first} to {last} (has {self.first}..{self.last})"
+            raise InputError("horizon", [Problem("steps", problem)])
         books = [step.book for step in self.steps if step.number < first and step.book is not None]
         return replace(self, steps=chosen, before=books[-1] if books else self.before)
 
@@ -218,7 +218,7 @@ def _deeds(step: HorizonStep) -> list[str]:
     """Render a step's header, its actions (columns with any value), fills, rejections, and the portfolio."""
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in step.actions)]
     actions = [
-        (one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in step.actions
+        (item.instrument, item.kind, *(number_text(getattr(item, name)) for name in filled)) for item in step.actions
     ]
     kinds = any(kind != ORDER for *_, kind in step.fills)
     fills = [(symbol, *map(number_text, numbers), *([kind] * kinds)) for symbol, *numbers, kind in step.fills]
@@ -327,13 +327,13 @@ def horizon_of(
     traded: dict[str, int] = {}
     steps = []
     for number, (step, context) in enumerate(shown, start=1):
-        decision, book = step.decision, None
+        decision, stated_book = step.decision, None
         # Symbols held before or after the step, acted on in it, or traded a few steps ago.
         stated = context.portfolio.positions if context.portfolio else {}
         symbols = holdings | {symbol for symbol, units in stated.items() if units}
         if step.book is not None:
-            book = (step.book.cash, tuple(sorted(step.book.positions.items())))
-            holdings = {symbol for symbol, units in book[1] if units}
+            stated_book = (step.book.cash, tuple(sorted(step.book.positions.items())))
+            holdings = {symbol for symbol, units in stated_book[1] if units}
             # The portfolio stated in a decision is omitted if the step shows that portfolio anyway.
             stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
             decision = replace(decision, stages=stages)
@@ -346,7 +346,7 @@ def horizon_of(
                 tuple(replace(action, rationale=None) for action in decision.actions),
                 dict(decision_blocks(decision, spared))["stated"], judged_rationales(decision),
                 tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in step.fills),
-                tuple((order.symbol, order.reason) for order in step.rejections), book,
+                tuple((order.symbol, order.reason) for order in step.rejections), stated_book,
                 market_lines(context, symbols) if symbols else NO_MARKET, context.constraints,
             ),
         )  # fmt: skip
@@ -373,11 +373,11 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
         plain[text] = without
     blinded = dict(zip(plain, blinding.apply_all(list(plain.values())), strict=True))
     audit = []
-    for state, why in _WHY.items():
+    for state, reason in _WHY.items():
         counts: Counter[str] = Counter()
         for text, version in blinded.items():
             counts.update({name: count * uses[text] for name, count in getattr(version, state).items()})
-        audit += [AuditLine(name, state, counts[name], why) for name in sorted(counts)]
+        audit += [AuditLine(name, state, counts[name], reason) for name in sorted(counts)]
     if ids:
         audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
     return replace(_rewritten(horizon, lambda text: blinded[text].text, spared), audit=tuple(audit))
@@ -433,21 +433,21 @@ def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], rece
         problems.append(Problem("steps", f"must be of one agent and replicate (got {', '.join(authors)})"))
     for early, late in pairwise(record.decision for record in records):
         if late.decided_at <= early.decided_at:
-            what = f"decided at {late.decided_at}, not after record {early.record_id}"
-            problems.append(Problem(f"record {late.record_id}", what))
+            text = f"decided at {late.decided_at}, not after record {early.record_id}"
+            problems.append(Problem(f"record {late.record_id}", text))
     for name, count in Counter(record.decision.record_id for record in records).items():
         if count > 1:
             problems.append(Problem(f"record {name}", "comes more than once"))
     for step in records:
-        where = f"record {step.decision.record_id}"
+        label = f"record {step.decision.record_id}"
         context = contexts.get(step.decision.context_id)
         if context is None:
-            problems.append(Problem(where, f"its context {step.decision.context_id[:12]} is not among them"))
+            problems.append(Problem(label, f"its context {step.decision.context_id[:12]} is not among them"))
         else:
             try:
                 refuse_future(step.decision, context)
             except InputError as exc:
-                problems += [Problem(f"{where}, {problem.where}", problem.what) for problem in exc.problems]
+                problems += [Problem(f"{label}, {problem.where}", problem.what) for problem in exc.problems]
         numbers = [
             (f"fill of {fill.symbol}", n) for fill in step.fills for n in (fill.quantity, fill.price or 0.0, fill.cost)
         ]
@@ -455,8 +455,8 @@ def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], rece
             numbers.append(("cash", step.book.cash))
             numbers += [(f"position {name}", units) for name, units in step.book.positions.items()]
         problems += [
-            Problem(f"{where}, {what}", f"must be finite (got {number})")
-            for what, number in numbers
+            Problem(f"{label}, {text}", f"must be finite (got {number})")
+            for text, number in numbers
             if not math.isfinite(number)
         ]
     if problems:

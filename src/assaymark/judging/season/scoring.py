@@ -169,8 +169,8 @@ def composite(
     >>> composite(60, 50, 40, 80), round(composite(60, 50, 40), 2)
     (55.5, 53.03)
     """
-    given = {"reasoning": reasoning, "evidence": evidence, "process": process}
-    scores = points_of("composite", given if outcome is None else {**given, "outcome": outcome})
+    points = {"reasoning": reasoning, "evidence": evidence, "process": process}
+    scores = points_of("composite", points if outcome is None else {**points, "outcome": outcome})
     shares = _plan(plan).composite.shares(outcome=outcome is not None)
     return _mean([(scores[name], share) for name, share in shares.items()])
 
@@ -184,8 +184,8 @@ def judge_score(
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
     process = process_score(reasoning[plans.TEMPORAL], reasoning[plans.PORTFOLIO], plan=rules)
     whole = composite(*axes, process, outcome, plan=rules)
-    given = None if outcome is None else float(outcome)
-    return JudgeScore(judge, *axes, process, given, whole, band(whole, plan=rules), rules.grader, rules.digest)
+    points = None if outcome is None else float(outcome)
+    return JudgeScore(judge, *axes, process, points, whole, band(whole, plan=rules), rules.grader, rules.digest)
 
 
 def total_score(
@@ -219,8 +219,8 @@ def total_score(
     rules = _plan(plan)
     scores = _scores("total_score", judge_composites)
     if rules.panel == "single" and len(scores) > 1:
-        what = f"plan {rules.version} is for a single judge (got {len(scores)} composites); use a plan with a panel"
-        raise InputError("total_score", [Problem("judge_composites", what)])
+        problem = f"plan {rules.version} is for a single judge (got {len(scores)} composites); use a plan with a panel"
+        raise InputError("total_score", [Problem("judge_composites", problem)])
     middle = float(median(scores))
     share = rules.efficiency.weight
     if efficiency is None or not share:
@@ -264,8 +264,8 @@ def efficiency(
     [40.0, 40.0, None]
     """
     if len(quality) != len(seconds):
-        what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
-        raise InputError("efficiency", [Problem("seconds", what)])
+        problem = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
+        raise InputError("efficiency", [Problem("seconds", problem)])
     # An array of floats can only represent "no timing" as NaN.
     times = [None if s is None or s != s else s for s in seconds]
     problems = [
@@ -302,16 +302,16 @@ def _scores(source: str, values: Sequence[float]) -> list[float]:
     return list(points_of(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
 
 
-def points_of(source: str, given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
+def points_of(source: str, scores: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
     """Return named scores as floats; raise InputError with those outside the scale and the given problems."""
     off = [
         Problem(name, f"must be a number in 0..100 (got {value!r:.80})")
-        for name, value in given.items()
+        for name, value in scores.items()
         if not (_is_number(value) and 0 <= value <= HIGHEST)
     ]
     if problems or off:
         raise InputError(source, [*problems, *off])
-    return {name: float(value) for name, value in given.items()}
+    return {name: float(value) for name, value in scores.items()}
 
 
 def _is_number(value: Any) -> bool:
@@ -423,10 +423,10 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Pars
         for call, read in asked
         for _, part in [call.about]
     )
-    given: dict[str, Any]
+    fields: dict[str, Any]
     if end.answer is None:
-        where = f"part {len(asked)} of {len(task.parts)}: " if len(task.parts) > 1 else ""
-        given = {"reason": f"{where}{end.reason}"}
+        place = f"part {len(asked)} of {len(task.parts)}: " if len(task.parts) > 1 else ""
+        fields = {"reason": f"{place}{end.reason}"}
     else:
         answers = [read.answer for _, read in asked if read.answer is not None]
         failed = [answer for answer in answers if answer.lookahead_check == "fail"]
@@ -435,7 +435,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Pars
         def mean(points: Iterable[int]) -> float:
             return _mean(list(zip(points, sizes, strict=True)))
 
-        given = {
+        fields = {
             "reasoning": {name: mean(answer.reasoning[name] for answer in answers) for name in end.answer.reasoning},
             "evidence": {name: mean(answer.evidence[name] for answer in answers) for name in end.answer.evidence},
             "data_reliability": mean(answer.data_reliability for answer in answers),
@@ -445,8 +445,8 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Pars
             "verdict": end.answer.verdict,
             "summary": end.answer.summary,
         }
-    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, asking.grader_version(task.plan))
-    return HorizonGrades(*who, end.state, parts, **given)
+    about = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, asking.grader_version(task.plan))
+    return HorizonGrades(*about, end.state, parts, **fields)
 
 
 def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
@@ -459,7 +459,7 @@ def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Repl
     if len(answers) < len(reads):
         bad = next(read for read in reads if read.answer is None)
         return OutcomeGrade(bad.state, None, bad.reason)
-    points = _mean([(given, call.about.size) for (given, _), call in zip(answers, calls, strict=True)])
+    points = _mean([(grade, call.about.size) for (grade, _), call in zip(answers, calls, strict=True)])
     return OutcomeGrade("ok", points, " ".join(reason for _, reason in answers))
 
 
@@ -473,8 +473,8 @@ def horizon_score(
     recorded, but its share is redistributed as if there were no outcome.
     """
     if grades.grader != asking.grader_version(plan):
-        what = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"
-        raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", what)])
+        problem = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"
+        raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", problem)])
     if grades.state != "ok":
         return HorizonScore(grades, (), None, outcome, None, grades.grader)
     caps = capped(grades.evidence, ledger)
@@ -506,8 +506,8 @@ class NoiseFloor:
 
     def __post_init__(self) -> None:
         if self.value is not None and not (self.freedom > 0 and 0 <= self.value <= HIGHEST):
-            what = f"needs a value in 0..100 points with a freedom of 1 or more (got {self.value!r}, {self.freedom!r})"
-            raise InputError("NoiseFloor", [Problem("value", what)])
+            text = f"needs a value in 0..100 points with a freedom of 1 or more (got {self.value!r}, {self.freedom!r})"
+            raise InputError("NoiseFloor", [Problem("value", text)])
 
 
 UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
@@ -612,8 +612,8 @@ def season_table(
     rules, names = _plan(plan), [contestant.name for contestant in contestants]
     twice = duplicates(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
-    given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
-    points_of("season_table", given, problems)
+    points = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
+    points_of("season_table", points, problems)
     graded = [contestant for contestant in contestants if contestant.composites and contestant.answered]
     agreements = [agreement_row(contestant.name, contestant.composites, plan=rules) for contestant in graded]
     quick: list[float | None] = [None] * len(graded)
@@ -680,10 +680,10 @@ def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> 
             lots, rest, opened, nothing = open_trades[symbol], abs(quantity), at, _NOTHING * abs(quantity)
             while lots and lots[-1][1] * quantity < 0 and at - lots[-1][0] <= within and rest > nothing:
                 opened, units = lots.pop()
-                taken = min(rest, abs(units))
-                rest -= taken
-                if abs(units) - taken > _NOTHING * abs(units):
-                    lots.append((opened, math.copysign(abs(units) - taken, units)))
+                reversed_units = min(rest, abs(units))
+                rest -= reversed_units
+                if abs(units) - reversed_units > _NOTHING * abs(units):
+                    lots.append((opened, math.copysign(abs(units) - reversed_units, units)))
             if back := abs(quantity) - rest:
                 trips.append((symbol, "sell" if quantity > 0 else "buy", opened, at, back))
             if rest > nothing:

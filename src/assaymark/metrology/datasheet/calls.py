@@ -298,8 +298,8 @@ def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> No
     if int(np.count_nonzero(filled)) != places.size:
         again = np.ones(places.size, dtype=bool)
         again[np.unique(places, return_index=True)[1]] = False
-        what = "asked before: the same judge, pair and order; fold trials into the pair code"
-        faults.append(Problem(rows(again), what))
+        problem = "asked before: the same judge, pair and order; fold trials into the pair code"
+        faults.append(Problem(rows(again), problem))
     if moved.any():
         faults.append(Problem(rows(moved), "task contradicts another call of the same pair"))
     if faults:
@@ -430,33 +430,33 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*OF_PAIR)
     counts: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
-        where, delta, better, two = (
+        label, delta, better, two = (
             f"call {i + 1} (pair {call.pair})", call.delta, call.better, "a pair has two contents",
         )  # fmt: skip
         if call.condition not in _CONDITIONS:
-            yield Problem(where, f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})")
+            yield Problem(label, f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})")
         if call.verdict not in CODES:
-            yield Problem(where, f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})")
+            yield Problem(label, f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})")
         if call.order not in ("uv", "vu"):
-            yield Problem(where, f"order must be uv or vu: {two} (got {call.order!r})")
+            yield Problem(label, f"order must be uv or vu: {two} (got {call.order!r})")
         if better not in ("u", "v", None):
-            yield Problem(where, f"better must be u, v or none: {two} (got {better!r})")
+            yield Problem(label, f"better must be u, v or none: {two} (got {better!r})")
         if call.trial < 1:
-            yield Problem(where, f"trial must be at least 1 (got {call.trial})")
+            yield Problem(label, f"trial must be at least 1 (got {call.trial})")
         if not 0 <= delta < float("inf"):
-            yield Problem(where, f"delta must be a number of at least 0 (got {delta})")
+            yield Problem(label, f"delta must be a number of at least 0 (got {delta})")
         elif (delta > 0) != (better is not None):
-            what = "a better text needs a delta above 0 and the reverse"
-            yield Problem(where, f"{what} (got delta {delta:g}, better {better!r})")
+            problem = "a better text needs a delta above 0 and the reverse"
+            yield Problem(label, f"{problem} (got delta {delta:g}, better {better!r})")
         elif (call.condition == "ladder") != (delta > 0):
-            what = "ladder pairs, and no others, have a delta above 0"
-            yield Problem(where, f"{what} (got {call.condition}, delta {delta:g})")
+            problem = "ladder pairs, and no others, have a delta above 0"
+            yield Problem(label, f"{problem} (got {call.condition}, delta {delta:g})")
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
         counts[asked] += 1
         if counts[asked] > 1:
-            yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
+            yield Problem(label, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
         if earlier is not call and kind_of(call) != kind_of(earlier):
             for name, here, there in zip(OF_PAIR, kind_of(call), kind_of(earlier), strict=True):
                 if here != there:
-                    yield Problem(where, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")
+                    yield Problem(label, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")

@@ -238,7 +238,7 @@ class Estimator:
         return self.number(name, labels, None, (n, n_of), "none", state, detail)
 
     def calls(
-        self, name: str, labels: Mapping[str, str], counts: Ints, what: str, questions: int | None = None,
+        self, name: str, labels: Mapping[str, str], counts: Ints, method: str, questions: int | None = None,
         detail: Mapping[str, JSON] | None = None, n_of: str = CALLS,
     ) -> Measurement:  # fmt: skip
         """Measure a share of calls with `share_interval`, from counts by task [G, 2] (hits, misses)."""
@@ -248,10 +248,10 @@ class Estimator:
         size = n if questions is None else min(questions, n)
         low, high = wilson_ends(hits / n, size, self.level)
         about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
-        return self.classes(name, labels, counts, (1.0, 0.0), what, about, size / n, n_of)
+        return self.classes(name, labels, counts, (1.0, 0.0), method, about, size / n, n_of)
 
     def share(
-        self, name: str, labels: Mapping[str, str], table: CallTable, rows: Ints, hit: Bools, what: str,
+        self, name: str, labels: Mapping[str, str], table: CallTable, rows: Ints, hit: Bools, method: str,
         detail: Mapping[str, JSON] | None = None, absent: str = "", questions: int | None = None,
     ) -> Measurement:  # fmt: skip
         """Measure the share of ``rows`` that ``hit``, with the precision of ``questions`` independent calls; ``absent``
@@ -260,10 +260,10 @@ class Estimator:
             return self.missing(name, labels, absent, detail)
         asked = table.questions(rows) if questions is None else questions
         about = verdicts_of(table.verdict[rows]) if detail is None else detail
-        return self.calls(name, labels, table.by_task(rows, hit), what, asked, about)
+        return self.calls(name, labels, table.by_task(rows, hit), method, asked, about)
 
     def classes(
-        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str,
+        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, method: str,
         detail: Mapping[str, JSON] | None = None, information: float = 1.0, n_of: str = PAIRS,
     ) -> Measurement:  # fmt: skip
         """Measure a weighted share of pairs with `share_interval`, from class counts by task [G, K]."""
@@ -271,7 +271,7 @@ class Estimator:
         n = int(total.sum())
         share = share_interval(counts, scale, self.level, information)
         about = {**(detail or {}), "effective_n": share.effective}
-        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {share.method}", "ok", about,
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{method}, {share.method}", "ok", about,
                            (share.low, share.high))  # fmt: skip
 
 
@@ -283,8 +283,8 @@ def between_kappa(
     tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
     judges = [table.judge for table in tables]
     if judges[0] == judges[1]:
-        what = f"both sequences are of {judges[0]!r}; needs two judges"
-        raise InputError("between_kappa", [Problem("judge", what)])
+        problem = f"both sequences are of {judges[0]!r}; needs two judges"
+        raise InputError("between_kappa", [Problem("judge", problem)])
     chosen = sorted((call for calls in (a, b) for call in calls if call.prompt == prompt), key=lambda call: call.judge)
     tasks = {task: k for k, task in enumerate(sorted({call.task for call in chosen}))}
     pairs = {pair: k for k, pair in enumerate(sorted({(call.pair, call.trial) for call in chosen}))}
@@ -307,7 +307,7 @@ def kappa_measurement(
     """Measure ``between.kappa`` from tables of outcomes by task [G, 4, 4], as made by `agreement_arrays`."""
     usable = tables[:, :_USABLE, :_USABLE]
     n, common = int(usable.sum()), int(tables.sum())
-    unit, where = ("pair", " in both orders") if content else ("call", "")
+    unit, suffix = ("pair", " in both orders") if content else ("call", "")
     value, ends, interval, second = kappa_interval(usable, bootstrap)
     detail: dict[str, JSON] = {
         f"common_{unit}s": common, "invalid": common - n, "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
@@ -316,7 +316,7 @@ def kappa_measurement(
     }  # fmt: skip
     state = f"undefined: both judges gave one answer to every common {unit}"
     if not n:
-        state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
+        state = f"not measured: no common {unit}{suffix} with a usable verdict of both ({common} common {unit}s)"
     base = "by content, orders averaged" if content else "by position, call by call"
     method = "none" if value is None else f"Cohen's kappa, unweighted, {base}, {interval}"
     name = "between.kappa_content" if content else "between.kappa"
@@ -469,14 +469,14 @@ def decomposition_measurements(
     # Raw preference and tie rate over all calls, including those of pairs shown in one order.
     pairs, calls, incomplete = counts.pairs[judge], counts.calls[judge], int(counts.incomplete[judge])
     every, total = calls.sum(axis=0), pairs.sum(axis=0)
-    for name, (verdict, what) in _OF_CALLS.items():
+    for name, (verdict, method) in _OF_CALLS.items():
         hits = calls[:, verdict].sum(axis=1)
         detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, every.tolist(), strict=True))}
         if name == "delta0.raw" and pairs.sum():
             detail["of_pairs"] = decomposition_of(total).raw_false_preference
         split = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
         questions = round(int(every.sum()) / trials)
-        yield recorder.calls(name, labels, split, what, questions, detail)
+        yield recorder.calls(name, labels, split, method, questions, detail)
     if not pairs.sum():
         for name in _OF_PAIRS:
             yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
@@ -484,14 +484,14 @@ def decomposition_measurements(
     # The shares of pairs, which sum to one, and the residual of eq. 6.
     classes = np.arange(len(CLASSES))
     parts = [
-        (name, np.isin(classes, kinds).astype(np.float64), what, kinds) for name, (kinds, what) in _COUNTED.items()
+        (name, np.isin(classes, kinds).astype(np.float64), method, kinds) for name, (kinds, method) in _COUNTED.items()
     ]
     residual = np.where(classes == OTHER_PREFERENCE, PREFERENCES, 0.0)
     other = "what pairs with an unusable call add to raw false preference (eq. 6)"
-    for name, weights, what, kinds in (*parts, ("delta0.other", residual, other, (OTHER_PREFERENCE,))):
+    for name, weights, method, kinds in (*parts, ("delta0.other", residual, other, (OTHER_PREFERENCE,))):
         detail = {"pairs": int(total[list(kinds)].sum()), "one_order_pairs": incomplete}
         detail["classes"] = dict(zip(CLASSES, total.tolist(), strict=True))
-        yield recorder.classes(name, labels, pairs, weights, what, detail, information=1 / trials)
+        yield recorder.classes(name, labels, pairs, weights, method, detail, information=1 / trials)
     # The flip rate as other tools report it, and the slots chosen by positional pairs.
     positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
     detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
@@ -545,10 +545,10 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
     both = shown == 2
     trials = rows.size / max(1, table.questions(rows))
     by_task = np.bincount(task[both] * 3 + hits[both], minlength=3 * len(table.tasks)).reshape(-1, 3)
-    for place, (name, what) in zip((2, 1, 0), _TRUE.items(), strict=True):
+    for place, (name, method) in zip((2, 1, 0), _TRUE.items(), strict=True):
         detail = {"pairs": int(by_task[:, place].sum()), "one_order_pairs": int((~both).sum())}
         if both.any():
-            yield recorder.classes(name, labels, by_task, np.eye(3)[place], what, detail, information=1 / trials)
+            yield recorder.classes(name, labels, by_task, np.eye(3)[place], method, detail, information=1 / trials)
         else:
             yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
 

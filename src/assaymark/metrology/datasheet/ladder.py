@@ -288,8 +288,8 @@ def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> I
         counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
         detail |= {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean())}
         detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
-        what = "tie rate under the strict prompt minus tie rate under the base prompt, paired by question"
-        yield recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0), what, detail,
+        method = "tie rate under the strict prompt minus tie rate under the base prompt, paired by question"
+        yield recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0), method, detail,
                                table.questions(base) / common.size, "common calls")  # fmt: skip
 
 
@@ -299,19 +299,19 @@ def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: f
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided, usable = verdict == table.better[rows], verdict < 2, verdict != CODES["invalid"]
     tied, detail = (verdict >= 2) & usable, estimates.verdicts_of(verdict)
-    for name, hit, what in (
+    for name, hit, description in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
         ("wrong_rate", decided & ~right, "calls that chose the worse text"),
     ):
-        yield recorder.share(name, labels, table, rows, hit, what)
+        yield recorder.share(name, labels, table, rows, hit, description)
     yield recorder.share("conditional_accuracy", labels, table, rows[decided], right[decided],
                          "calls that chose the better text, of those with a preference", detail,
                          "undefined: no call had a preference")  # fmt: skip
     missed = int((~right).sum())
     misses: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
-    what = "calls that gave a tie or abstained although one text is better (eq. 12)"
-    yield recorder.share("miss_by_tie", labels, table, rows, tied, what, misses)
+    description = "calls that gave a tie or abstained although one text is better (eq. 12)"
+    yield recorder.share("miss_by_tie", labels, table, rows, tied, description, misses)
     # d' of usable calls split by the slot of the better text; ties do not name slot 1.
     signal, named = table.better[rows] == 0, verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
@@ -383,8 +383,8 @@ class _ScoredTexts:
         values = checks.finite(_CALLER, f"{kind}scores", scores)
         steps = checks.finite(_CALLER, f"{kind}levels", levels)
         if steps.size != values.size:
-            where = f"{kind}scores, {kind}levels"
-            checks.fail(_CALLER, where, f"must be equally long (got {values.size} and {steps.size})")
+            label = f"{kind}scores, {kind}levels"
+            checks.fail(_CALLER, label, f"must be equally long (got {values.size} and {steps.size})")
         names, codes = checks.labels(_CALLER, f"{kind}tasks", tasks, values.size)
         return cls(values, names, codes, steps)
 
@@ -408,14 +408,14 @@ def pointwise_measurements(
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
 
     def mean(
-        name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
+        name: str, values: Floats, clusters: Sequence[Any], n_of: str, text: str, unit: str, detail: dict[str, JSON]
     ) -> Measurement:
         """Measure a mean over tasks or rationales with its cluster t."""
         contrast = cluster_t(values, clusters, recorder.level)
         method = contrast.method if contrast.low is not None else f"no interval: {contrast.method}"
         if n_of == "rationales":
             detail = {"tasks": contrast.clusters, **detail}
-        return recorder.number(name, {}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok", detail,
+        return recorder.number(name, {}, float(np.mean(values)), (values.size, n_of), f"{text}, {method}", "ok", detail,
                                (contrast.low, contrast.high), unit)  # fmt: skip
 
     vacuum = recorder.missing("point.vacuum_score", {}, "not measured: no rationales without content were scored", None,
@@ -476,11 +476,11 @@ def _earned(
     base = {} if ladder is None else ladder.by_text(ladder.scores)
     added = checks.finite(_CALLER, "filler_tokens", tokens)
     if added.size != filled.scores.size:
-        what = f"must be equally long (got {filled.scores.size} and {added.size})"
-        checks.fail(_CALLER, "filler_scores, filler_tokens", what)
+        problem = f"must be equally long (got {filled.scores.size} and {added.size})"
+        checks.fail(_CALLER, "filler_scores, filler_tokens", problem)
     if (added <= 0).any():
-        what = f"a filled text is longer than its base (least got {float(added.min()):g} tokens)"
-        checks.fail(_CALLER, "filler_tokens", what)
+        problem = f"a filled text is longer than its base (least got {float(added.min()):g} tokens)"
+        checks.fail(_CALLER, "filler_tokens", problem)
     longer, more = filled.by_text(filled.scores), filled.by_text(added)
     pairs = [key for key in longer if key in base]
     detail: dict[str, JSON] = {"without_base": len(longer) - len(pairs)}

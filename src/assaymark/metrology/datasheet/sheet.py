@@ -254,8 +254,8 @@ class Datasheet(Displayable):
             return f"the prompt differs: {', '.join(changed)}"
         if not self.manifest and not common:
             return "nothing shows that the texts are the same (no manifest, no common pairs)"
-        turned = sorted(pair for pair in common if self.pairs[pair] != new.pairs[pair])
-        return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
+        differing = sorted(pair for pair in common if self.pairs[pair] != new.pairs[pair])
+        return f"pairs of the same name are different pairs, such as {differing[0]}" if differing else None
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
@@ -280,8 +280,8 @@ def datasheet_of(
     stored, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
     # Prompts must be recoverable from keys. Pair names may contain "|", so keys are split from the right.
     if bars := sorted({call.prompt for call in stored if "|" in call.prompt}):
-        what = "must not contain '|', which separates the parts of a kept verdict"
-        raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
+        problem = "must not contain '|', which separates the parts of a kept verdict"
+        raise InputError("datasheet", [Problem("prompt", f"{problem} (got {prompt!r})") for prompt in bars])
     return Datasheet.of(
         table.judge, measurements, len(calls), invalid, len(table.tasks), source=source, **about,
         anchors={key_of(call): call.verdict for call in stored},
@@ -296,8 +296,8 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
         pair, order, prompt, trial = (key.rsplit("|", 3) + [""] * 3)[:4]
         anchor = sheet.pairs.get(pair)
         if anchor is None or order not in ("uv", "vu") or not trial.isdigit():
-            what = "must be pair|uv or vu|prompt|trial of a pair in `pairs`"
-            problems.append(Problem(f"anchors[{key!r}]", what))
+            problem = "must be pair|uv or vu|prompt|trial of a pair in `pairs`"
+            problems.append(Problem(f"anchors[{key!r}]", problem))
             continue
         about = {name: getattr(anchor, name) for name in OF_PAIR}
         calls.append(PairCall(
@@ -478,7 +478,7 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift
 def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> estimates.Ends:
     """Compute Newcombe's hybrid score interval for a difference of two shares (method 10)."""
     (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
-    gap = new - old
-    low = gap - np.hypot(new - l2, u1 - old)
-    high = gap + np.hypot(u2 - new, old - l1)
+    difference = new - old
+    low = difference - np.hypot(new - l2, u1 - old)
+    high = difference + np.hypot(u2 - new, old - l1)
     return float(low), float(high)

@@ -13,12 +13,12 @@ import svg
 from assaymark.records import Level
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, num, path, rect
-from assaymark.report.charts.paths import Floats, drawn
+from assaymark.report.charts.paths import Floats, path_data
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, number, percent
 
 
-def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
+def order_grid(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
     """A grid of the supported orders of one score: ``cells`` are levels of the row's agent above the column's."""
     size, top = len(agents), 22.0
     names = min(128.0, 36 + max((text_width(agent, 12) for agent in agents), default=0))
@@ -96,7 +96,7 @@ def bar_table(
             parts.append(line(x + room + 4, y + 28, x + room + 4, height, "hair"))
         return parts, height + 8
 
-    return canvas.both(name, title, desc, draw)
+    return canvas.views(name, title, desc, draw)
 
 
 # --- how often each agent has each rank when the clusters are resampled -----------------------------------------------
@@ -111,7 +111,7 @@ rank, whose bar is filled by its level."""
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
     """Rank distributions for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
-    heads = place_heads(places)
+    heads = rank_heads(places)
 
     def draw(called: str, width: float) -> Drawn:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
@@ -134,10 +134,10 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
                     parts.append(label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle"))
         return parts, y + 4
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
-def place_heads(places: int) -> tuple[str, ...]:
+def rank_heads(places: int) -> tuple[str, ...]:
     """The ranks as column heads; the eighth and later ranks share a column.
 
     >>> place_heads(3), place_heads(10)[-2:]
@@ -148,7 +148,7 @@ def place_heads(places: int) -> tuple[str, ...]:
 
 
 def binned(shares: Sequence[float], places: int) -> tuple[float, ...]:
-    """Shares added up in the columns of `place_heads`."""
+    """Shares added up in the columns of `rank_heads`."""
     given = [*shares, *([0.0] * places)][:places]
     return tuple(given) if places <= PLACES else (*given[: PLACES - 1], sum(given[PLACES - 1 :]))
 
@@ -200,7 +200,7 @@ def scale_use(
             parts += canvas.judge_marks(at, column)
         return parts, tops[-1] + 16
 
-    return canvas.both(name, title, desc, draw)
+    return canvas.views(name, title, desc, draw)
 
 
 def scan_line(
@@ -208,13 +208,13 @@ def scan_line(
 ) -> tuple[str, str]:
     """The stylometric scan: (words, difference) points, with the ``chosen`` split and the ``terse`` limit in words."""
     lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
-    step = canvas.step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
+    step = canvas.step_size(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
     first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
-    up, ticks = Scale(first * step, last * step, bottom, top), canvas.steps_of(first, last, step)
+    up, ticks = Scale(first * step, last * step, bottom, top), canvas.tick_labels(first, last, step)
 
     def draw(_: str, width: float) -> Drawn:
         across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[svg.Element]()
-        parts += canvas.rungs(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
+        parts += canvas.grid_lines(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
         parts.append(path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"))
         # The labels of the two lines at two heights, so that they never overlap.
@@ -230,7 +230,7 @@ def scan_line(
         parts.append(label(width - 12, bottom + 37, "words", "tk", "end"))
         return parts, bottom + 42
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
 def class_panel(
@@ -253,12 +253,12 @@ def class_panel(
         if len({*ticks, 100}) <= 6:
             break
     rungs = [(math.log10(at), count(round(at)), "axis" if at == 100 else "hair") for at in sorted({*ticks, 100})]
-    parts += canvas.rungs(up, left, NARROW - 8, rungs)
+    parts += canvas.grid_lines(up, left, NARROW - 8, rungs)
     xs, moves = np.array([across(year) for year in years]), list[str]()
     for values in (*lines.T, index):
         there = np.flatnonzero(np.isfinite(values))
         points = [up(math.log10(value)) for value in values[there].tolist()]
-        moves.append(drawn(xs[there], points) if there.size > 1 else "")
+        moves.append(path_data(xs[there], points) if there.size > 1 else "")
     parts += [path("".join(moves[:-1]), "eqw"), path(moves[-1], "nav")]
     first, last = math.ceil(years[0]), math.floor(years[-1])
     for year in {first, (first + last) // 2, last}:
@@ -321,4 +321,4 @@ def correlation_map(
                       label(at * step, y + 27, text, "tk")]  # fmt: skip
         return parts, bottom + 46
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)

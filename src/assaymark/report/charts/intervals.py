@@ -55,9 +55,9 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
     else:
         drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
         drawn += [value for row in rows for value in (row.value, row.cut) if value is not None]
-        step = c.step_of(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
+        step = c.step_size(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
-        low, high, ticks = first * step, last * step, c.steps_of(first, last, step)
+        low, high, ticks = first * step, last * step, c.tick_labels(first, last, step)
 
     def mark(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
         parts: list[svg.Element] = []
@@ -95,7 +95,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
             y += 66
         return [*parts, *c.axis(scale, y + 2, ticks, None if ends else width)], y + 26
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:
@@ -181,7 +181,7 @@ def forest(
         bottom = bottom if roomy else y - 4
         return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
 
-    return c.both(name, title, desc, draw)
+    return c.views(name, title, desc, draw)
 
 
 _COLUMNS: Final = (708, 756, 868, 980)
@@ -245,9 +245,9 @@ def score_axis(values: Sequence[float]) -> Axis:
     if not values:
         return Scale(0.0, 1.0, 18, STRIP - 18), ()
     low, high = min(values), max(values)
-    step = c.step_of(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
+    step = c.step_size(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple((round(at, 6), text) for at, text in c.steps_of(first, max(last, first + 1), step))
+    ticks = tuple((round(at, 6), text) for at, text in c.tick_labels(first, max(last, first + 1), step))
     return Scale(ticks[0][0], ticks[-1][0], 18, STRIP - 18), ticks
 
 

@@ -184,7 +184,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
                 parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
-    return c.both(name, head, desc, draw)
+    return c.views(name, head, desc, draw)
 
 
 ConventionRow = tuple[str, Bar, Bar | None, str, bool]
@@ -213,7 +213,7 @@ def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc:
                     parts.append(label(width, middle + 4.5, bar[1], "tk" if bar is other else "", "end"))
         return parts, bottom + 2
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 DrawdownRow = tuple[str, float, bool]
@@ -238,7 +238,7 @@ def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str
             parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
         return parts, bottom + 2
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
@@ -261,12 +261,12 @@ def stress_scatter(
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
         reach = high - low + 2 * pad
-        step = c.step_of(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
+        step = c.step_size(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
         low, high = low - pad, high + pad
         depths = [100 * tolerance, *(100 * fall for _, _, fall, *_ in points)]
         room = max(0.12 * (max(depths) - min(depths)), 1.5)
         top, bottom = max(min(depths) - room, 0.0), max(depths) + room
-        depth = c.step_of(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
+        depth = c.step_size(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
         left, right, floor = 42.0, width - 6, height - 46.0
         across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
         edge = down(100 * tolerance)
@@ -293,7 +293,7 @@ def stress_scatter(
         parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
         return [*parts, *_stressed(points, across, down, taken, Box(left, 34.0, right, floor - 2), width)], height
 
-    return c.both(name, title, desc, draw)
+    return c.views(name, title, desc, draw)
 
 
 def _stressed(
@@ -325,7 +325,7 @@ def _stressed(
             spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end")]
             spots.append((x, y + shift + (6 if turn > 0 else -6), "middle"))
         requests.append(((names[len(requests)],), spots))
-    places = c.placed(requests, taken, inside)
+    places = c.place_labels(requests, taken, inside)
     for (*_, baseline), name, (height, left, right), (x, y, anchor) in zip(points, names, spotted, places, strict=True):
         if abs(y - 4 - height) > 14:
             lines.append(line(right if anchor == "start" else left, height, x, y - 4, "hair"))

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, notes, row_filters, small, spaced
+from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, Mark
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, interval, known, listing, real, sentence, sizes, state_words
+from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -54,7 +54,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
     for at, (sheet, x, y) in enumerate(pairs):
-        cells = (r.measured_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
+        cells = (r.value_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
         if known(x) and known(y):
             own = "this judge" if focus and not at and len(pairs) > 1 else ""
@@ -93,11 +93,11 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.", "parts",
         draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
         table=Table(heads, tuple(cells), _RIGHT),
-        note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
+        note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.all("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -113,7 +113,7 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     for words, m in variants:
         shown = f"{r.of_n(m)}, {r.share_words(m)}" if known(m) else state_words(m)
         rows.append(AxisRow(words, shown, "", m.value, bounds_of(m), "mh"))
-    cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in variants)
+    cells = tuple((words, *r.value_cells(sheet, m)) for words, m in variants)
     if known(filler):
         left = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
         note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
@@ -131,7 +131,7 @@ def pair_counts(sheet: r.DatasheetIndex) -> tuple[int, ...]:
     return tuple(int(m.detail.get("pairs") or round(m.value * m.n)) if known(m) else 0 for m in parts)
 
 
-def identity(sheet: r.DatasheetIndex) -> str:
+def decomposition_sum(sheet: r.DatasheetIndex) -> str:
     """The sum, in words and numbers, of the parts of the decomposition: the calls that named a text."""
     stable, other = sheet.part("stable"), sheet.part("other")
     if not known(stable):
@@ -159,7 +159,7 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 
 
-def quiet_answer(sheet: r.DatasheetIndex) -> str:
+def preference_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on false preferences."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
     shares = ((sheet.get_base("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
@@ -188,7 +188,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
-        (s.name, r.step_words(delta), *r.measured_cells(s, m)[:2], r.of_n(m, none="0"))
+        (s.name, r.step_words(delta), *r.value_cells(s, m)[:2], r.of_n(m, none="0"))
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
@@ -259,7 +259,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
     return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
 
 
-def seeing_answer(sheet: r.DatasheetIndex) -> str:
+def sensitivity_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on sensitivity."""
     threshold = sheet.get_base("threshold")
     if not known(threshold):
@@ -283,7 +283,7 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
 def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
-    base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
+    base, strict = operating_point(sheet, sheet.base), operating_point(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
         why = "The strict instruction was not run on equal texts and on the ladder."
@@ -291,7 +291,7 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     rows = []
     for prompt in (sheet.base, STRICT):
         raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
-        cells = (r.measured_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
+        cells = (r.value_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
         rows.append((r.arm_words(prompt), *chain.from_iterable(cells)))
     heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
     # The outcomes at small differences under the strict prompt, and at the largest.
@@ -314,7 +314,7 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     )  # fmt: skip
 
 
-def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
+def operating_point(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     """The operating point under a prompt; None unless both of its shares were measured."""
     raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
     if not known(raw) or seen is None:
@@ -329,7 +329,7 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
+def measurement_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
     """All measurements by kind, prompt and step; ``rests`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
@@ -341,15 +341,15 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
             method = method.replace("false preference", "preference")
             method = method.replace("vacuum calls", "calls with one text in both slots")
         if isinstance(wilson := m.detail.get("wilson"), Mapping):
-            low, high = real(wilson.get("low")), real(wilson.get("high"))
+            low, high = as_float(wilson.get("low")), as_float(wilson.get("high"))
             if low is not None and high is not None:
                 method += f"; Wilson over calls {span(low, high, 3)}"
         cells: tuple[Inline, ...] = (
-            (r.title_of(m.name, log=sheet.is_log), small(r.about(m, log=sheet.is_log))),
+            (r.title_of(m.name, log=sheet.is_log), small(r.subject_words(m, log=sheet.is_log))),
             Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
             Styled(why or "no reason given", "un") if state else r.interval_words(m),
-            sizes(m), (f"{method} ", spaced(links)) if links else method,
+            n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
         rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
@@ -383,7 +383,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             inside = "yes" if _inside(m, value) else "no"
             if ends is None:
                 inside = "no interval" if known(m) else state_words(m)
-            rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
+            rows.append((", ".join(filter(None, (r.title_of(m.name), r.subject_words(m)))), number(value, 3),
                          sheet.link(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
                          inside))  # fmt: skip
     where = "are in the table of every measurement; here the main ones and all outside."
@@ -441,7 +441,7 @@ _POINTS: Final = (
 )  # fmt: skip
 
 
-def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
+def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
     """A section for each of these topics that the datasheet has measurements of."""
     sections = [_pointwise(sheet)]
     # The agreement of the judge with people, and of two people.
@@ -463,13 +463,13 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
     if again is not None and not known(again):
         sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
-        kappa, low, high = (t.part_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
+        kappa, low, high = (t.detail_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
         beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
         if kappa is not None:
             shown = interval(kappa, low, high)
             beyond = f"Beyond chance, unweighted κ between trials is {shown}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
-        over = f"Over {sizes(again)}: {clean(again.method, 200)}."
+        over = f"Over {n_words(again)}: {clean(again.method, 200)}."
         sections.append(_section("repeat", title, answer, said=(over, beyond)))
     return [section for section in (*sections, _drift(sheet)) if section is not None]
 
@@ -493,7 +493,7 @@ def _dimension(measurement: Measurement) -> str:
 
 
 def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Table:
-    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in measured)
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.value_cells(sheet, m)) for m in measured)
     return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
@@ -507,10 +507,10 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
             continue
         rows = []
         for m in items:
-            shown = r.value_words(m) + (t.ends_of(m) if known(m) else "")
+            shown = r.value_words(m) + (t.interval_of(m) if known(m) else "")
             rows.append(AxisRow(_dimension(m), shown, "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
-        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in items)
+        cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
         plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
@@ -554,14 +554,14 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[AxisRow](), list[tuple[str, ...]]()
     for m in shifts:
         of, holm = m.labels.get("of", ""), t.p_of(m, "p_holm", otherwise="not given")
-        parts = (t.part_of(m, key) for key in ("old", "new"))
+        parts = (t.detail_of(m, key) for key in ("old", "new"))
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
-            change = r.value_words(m) + t.ends_of(m, lambda low, high: span(low, high, 3))
+            change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
             filled: Mark = "mh" if of in moved else "mn"
-            drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
+            drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
-        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
+        cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
     # The verdict on these differences.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
     word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)
@@ -575,7 +575,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         why = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
         answer = f"{_VERDICTS[word]}: {why}."
     elif word == "shifted":
-        named = sorted(map(of_words, moved))
+        named = sorted(map(drift_subject, moved))
         more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
         answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
     elif isinstance(widest, float):
@@ -591,7 +591,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)
 
 
-def of_words(of: str) -> str:
+def drift_subject(of: str) -> str:
     """The quantity that drifted, in words.
 
     >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
@@ -601,5 +601,5 @@ def of_words(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    details = r.subject_words(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
     return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

@@ -28,7 +28,7 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import MISSING, PIPELINE, Leaderboard
-from assaymark.claims.messages import built_in_note, english
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -89,7 +89,7 @@ STAGES: Final[Mapping[str, tuple[str, str]]] = {
 }  # fmt: skip
 
 
-def kind_of(verdict: Verdict) -> Kind:
+def claim_kind(verdict: Verdict) -> Kind:
     """The kind of a benchmark claim, from its id."""
     name = verdict.claim.id.partition("[")[0]
     return next((kind for kind in KINDS if kind == name), "other")
@@ -157,7 +157,7 @@ class BenchmarkIndex(MeasurementIndex):
 
     def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
         """Verdicts of some kinds, in the order of the run."""
-        return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)
+        return tuple(verdict for verdict in self.run.verdicts if claim_kind(verdict) in kinds)
 
     def pair_level(self, board: str, first: str, second: str) -> Level:
         """The level of the supported order of two models, in either direction."""
@@ -190,12 +190,12 @@ class BenchmarkIndex(MeasurementIndex):
 
 def range_words(item: Measurement | None) -> str:
     """The interval alone, or the reason why there is none: a point estimate would rank the models."""
-    return t.limits(item) if t.known(item) else why_none(item)
+    return t.limits(item) if t.known(item) else missing_reason(item)
 
 
-def why_none(item: Measurement | None) -> str:
+def missing_reason(item: Measurement | None) -> str:
     """The reason why a cell has no number, in short: a page states once why models have no score."""
-    return "no score" if item is not None and item.state.startswith("no score") else t.shown(item)
+    return "no score" if item is not None and item.state.startswith("no score") else t.as_text(item)
 
 
 def board_title(name: str) -> str:
@@ -229,32 +229,32 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(index: BenchmarkIndex) -> Iterator[b.ClaimList]:
+def bench_levels(index: BenchmarkIndex) -> Iterator[b.ClaimList]:
     """The three levels in order; claims about pairs and single models are only on the page of all claims."""
     for level in t.LEVELS:
-        mine = tuple(said_claim(index, one) for one in front(index) if level == one.publication_level != "no-claim")
-        groups = withheld_groups(index) if level == "no-claim" else ()
+        mine = tuple(bench_quote(index, v) for v in front_claims(index) if level == v.publication_level != "no-claim")
+        groups = bench_withheld(index) if level == "no-claim" else ()
         yield b.ClaimList(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
 
 
-def front(index: BenchmarkIndex) -> list[Verdict]:
+def front_claims(index: BenchmarkIndex) -> list[Verdict]:
     """The verdicts of the first page, in order: the first leaderboard, limits, equal weight, then others."""
     counted_gates = {verdict.claim.dimension for verdict in index.of_kind("gates")}
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int]:
-        kind, at = kind_of(verdict), boards.get(verdict.claim.dimension, len(boards))
+        kind, at = claim_kind(verdict), boards.get(verdict.claim.dimension, len(boards))
         return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
 
     verdicts = index.of_kind("first", "gates", "gate", "beats", "dissociation")
-    return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
+    return sorted((v for v in verdicts if claim_kind(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(index: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
+def bench_quote(index: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
-    run, text = index.run, said_words(verdict.claim.statement)
-    condition = f"{stands_in(index, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
-    copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
+    run, text = index.run, unbroken(verdict.claim.statement)
+    condition = f"{built_in_note(index, verdict.claim.subjects)} {unbroken(verdict.condition or '')}".strip()
+    copy = t.clipboard_text(text, condition, run.title, run.locked_at, verdict.plan_hash)
     return b.ClaimQuote(verdict.publication_level, text, condition, copy)
 
 
@@ -263,7 +263,7 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
-        kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
+        kind, names = claim_kind(verdict), tuple(sorted(verdict.claim.subjects))
         claim_id = "" if kind in ("above", "within") else verdict.claim.id
         return boards.get(verdict.claim.dimension, len(boards)), KINDS.index(kind), names, claim_id
 
@@ -278,26 +278,26 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
                 links.append((words, index.links[name]))
-        rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
+        rests = b.chained(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
         about = b.Prose((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        claim = b.Prose(withheld_words(index, verdict), "text") if level == "no-claim" else said_claim(index, verdict)
-        why = (b.Prose(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (claim, *why, about)))
+        claim = b.Prose(claim_subject(index, verdict), "text") if level == "no-claim" else bench_quote(index, verdict)
+        why = (b.Prose(unbroken(reason), "why") for reason in verdict.reasons)
+        cards.append(b.Card(level, t.TAGS[level], _SCOPES[claim_kind(verdict)], (claim, *why, about)))
     return cards
 
 
-def stands_in(index: BenchmarkIndex, models: Sequence[str]) -> str:
+def built_in_note(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return built_in_note(english(), {}, index.run.built_in, models, made_by="models")
+    return built_in_text(english(), {}, index.run.built_in, models, made_by="models")
 
 
-def said_words(text: str) -> str:
+def unbroken(text: str) -> str:
     """A sentence of a verdict with no line break before a percent sign."""
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def withheld_words(index: BenchmarkIndex, verdict: Verdict) -> str:
+def claim_subject(index: BenchmarkIndex, verdict: Verdict) -> str:
     """The subject of an unsupported claim, without its direction."""
     subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
     board, who = index.board(verdict.claim.dimension), t.listing(subjects)
@@ -311,15 +311,15 @@ def withheld_words(index: BenchmarkIndex, verdict: Verdict) -> str:
         "gate": limit,
         "gates": limit,
         "dissociation": "Whether questions and pipeline rank the models alike.",
-    }.get(kind_of(verdict), f"A claim about {who or 'the models'} ({dimension}).")
+    }.get(claim_kind(verdict), f"A claim about {who or 'the models'} ({dimension}).")
 
 
-def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
+def bench_withheld(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The unsupported claims of a run, grouped into a few lines with their numbers."""
     groups, boards, of = list[WithheldGroup](), index.run.leaderboards, defaultdict[str, list[Verdict]](list)
     for verdict in index.run.verdicts:
         if verdict.publication_level == "no-claim":
-            of[kind_of(verdict)].append(verdict)
+            of[claim_kind(verdict)].append(verdict)
     if orders := [*of["above"], *of["first"], *of["within"]]:
         # The number of unresolved pairs of a board, and the smallest adjusted p among them.
         parts = [
@@ -354,7 +354,7 @@ def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for verdict in (verdict for verdict in index.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
         name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
-        by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
+        by_reason[" ".join(map(unbroken, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for reason, names in by_reason.items():
         alike[t.listing([*names])][reason] = names.total()
@@ -362,8 +362,8 @@ def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         why = tuple((f"{reason} ", False) for reason in reasons)
         groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values())))
     for verdict in of["dissociation"]:
-        reasons_of = " ".join(map(said_words, verdict.reasons))
-        groups.append(WithheldGroup(withheld_words(index, verdict), ((f"{reasons_of} ", False),), 1))
+        reasons_of = " ".join(map(unbroken, verdict.reasons))
+        groups.append(WithheldGroup(claim_subject(index, verdict), ((f"{reasons_of} ", False),), 1))
     return tuple(groups)
 
 
@@ -398,7 +398,7 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
             ("CEPS", Markup(score_head(axis))), f"CEPS, {percent(index.run.plan.level)} interval",
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
-        for head in (*group_heads(index, board), *unscored_heads(index, board)):
+        for head in (*tier_headings(index, board), *unscored_headings(index, board)):
             rows.append(b.TableRow((head.shown,)))
             for model in head.members:
                 item = board.levels.get(model) or index.get("bench.level", model=model, board=profile)
@@ -426,7 +426,7 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
         ceiling = [index.get("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
             top = index.get("bench.ceiling", profile=profile, stage="CEPS")
-            cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.shown(top))
+            cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.as_text(top))
             rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
             rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", best, "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
@@ -458,7 +458,7 @@ def design_note(index: BenchmarkIndex, board: str) -> str:
     return " ".join(body)
 
 
-def unscored_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def unscored_headings(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The groups below the tiers: models without a score, and models that were left out."""
     shares = [item for item in index.all(MISSING, part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
@@ -468,7 +468,7 @@ def unscored_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHe
             yield TierHeading(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def tier_headings(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The tiers of a leaderboard from the top, models by name, each with the level of its separation."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
@@ -488,7 +488,7 @@ def group_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeadi
 def stage_cell(index: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with the longer half of its interval."""
     if not t.known(item):
-        return b.Share(None, why_none(item))
+        return b.Share(None, missing_reason(item))
     ends = t.bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
     return b.Share(item.value, index.link(item, number(item.value)), half)
@@ -531,7 +531,7 @@ def stage_note(index: BenchmarkIndex) -> str:
     )
 
 
-def lede(index: BenchmarkIndex) -> str:
+def bench_lede(index: BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run, history = index.run, index.run.market.history
     parts = [t.plural(len(index.names), "model").capitalize()]

@@ -16,11 +16,11 @@ from assaymark.report import page as p
 from assaymark.report import text as t
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.measurements import measured_links, measured_parts, measurement_pages
+from assaymark.report.measurements import measurement_links, measurement_pages, measurement_parts
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, kind_of, pipeline_boards
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, claim_kind, pipeline_boards
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import LEVELS, TAGS, bounds_of, counted, listing, plural, tally
@@ -68,12 +68,12 @@ def each_benchmark_page(
     stems = p.file_stems("episodes", [(result.model, result.profile, result.window) for result in run.results])
     episodes = list[Dated]()
     for one, stem in zip(run.results, stems, strict=True):
-        sizes = [b.weight(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
-        episodes.append((one, stem, p.in_parts(stem, p.paged_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
+        sizes = [b.byte_size(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
+        episodes.append((one, stem, p.by_file(stem, p.paginate_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
-    measured = measured_parts(s.every_measurement(unlinked, trail.rests))
-    index = replace(unlinked, links=measured_links(measured))
+    measured = measurement_parts(s.bench_measurements(unlinked, trail.rests))
+    index = replace(unlinked, links=measurement_links(measured))
     # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
     calm = [index.normal] if index.normal is not None and index.has_pipeline else []
     tables, scatters, safety, performance = views = (
@@ -121,8 +121,8 @@ def each_benchmark_page(
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
         "alphabetical order."
     )
-    cards = p.paged_by(bench.claim_cards(index), b.weight, bench.PAGE)
-    for path, rows, parts in p.beside(p.in_parts("claims", cards).items()):
+    cards = p.paginate_by(bench.claim_cards(index), b.byte_size, bench.PAGE)
+    for path, rows, parts in p.with_pager(p.by_file("claims", cards).items()):
         filters = b.row_filters([row.level for row in rows], TAGS)
         blocks = (b.CardList(rows, filters, "claims", "claim-rows"),)
         yield path, frame.page(b.Page(path, "Sentences", lead, (), blocks, parts, here="claims"))
@@ -146,15 +146,15 @@ def _record_pages(
     # All windows, on as many pages as needed, and the files of their values.
     run, views = index.run, s.history_views(index)
     by_window = [(mine, s.performance_views(index, [window])) for window, mine in views if any(own for _, own in views)]
-    cut = p.paged_by(
-        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.weight(pair[1]),
+    cut = p.paginate_by(
+        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.byte_size(pair[1]),
         _PAGE_OF_HISTORIES,
     )  # fmt: skip
     lead = (
         "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
         "band."
     )
-    for path, windows, parts in p.beside(p.in_parts("histories", cut).items()) if by_window else ():
+    for path, windows, parts in p.with_pager(p.by_file("histories", cut).items()) if by_window else ():
         shown = [section for mine, _ in windows for section, _, _ in mine]
         tables = tuple(table for _, tables in windows for table in tables)
         shown.append(b.Section("performance", "Performance", s.performance_answer(index), tables))
@@ -174,14 +174,14 @@ def _record_pages(
     for one, _, pages in episodes:
         title, window = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile", index.window(one.window)
         lead = f"{window}. Prompt, reply, truth and score of every date ({run.plan.convention} formulas)."
-        for path, part, parts in p.beside(pages.items()):
+        for path, part, parts in p.with_pager(pages.items()):
             sections = tuple(r.date_section(run, one, at, calls, at == part[0]) for at in part)
             up = b.Linked("All episodes", _EPISODES)
             yield path, frame.page(b.Page(path, title, lead, sections, (), parts, up=up, styles=_ASKED))
-    links = b.spaced([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
+    links = b.chained([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
     asked = ("Some questions with prompt, reply, truth and score. ", *(("All answers: ", links) if links else ()))
-    questions = p.paged_by(r.question_cards(index, calls), b.weight, p.PAGE_BYTES)
-    for path, cards, parts in p.beside(p.in_parts("questions", questions).items()):
+    questions = p.paginate_by(r.question_cards(index, calls), b.byte_size, p.PAGE_BYTES)
+    for path, cards, parts in p.with_pager(p.by_file("questions", questions).items()):
         if cards:
             filters = b.row_filters(sorted(row.key for row in cards))
             blocks = (b.CardList(cards, filters, "questions", "question-rows"),)
@@ -274,7 +274,7 @@ _NO_SCORE: Final = "No score: "
 
 def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    run, quotes, withheld = index.run, sentences(index), bench.withheld_groups(index)
+    run, quotes, withheld = index.run, front_sentences(index), bench.bench_withheld(index)
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
         caveat = "Every model is a built-in rule, so the best and the worst possible score are known. "
@@ -325,20 +325,20 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
     pairs = (b.Columns(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
-        "index.html", clean(run.title, 120), bench.lede(index),
+        "index.html", clean(run.title, 120), bench.bench_lede(index),
         blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(index), *pairs), here="results",
         tallies=tally([*(quote.level for quote, _ in quotes), *("no-claim" for _ in withheld)]),
         styles=("portbench-first.css",),
     )  # fmt: skip
 
 
-def sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
+def front_sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
     """The sentences of the first page with reasons: first ranks, a cut, two limits, then others up to the maximum."""
     by_kind: dict[str, list[tuple[b.ClaimQuote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
-    for verdict in bench.front(index):
+    for verdict in bench.front_claims(index):
         if verdict.publication_level != "no-claim":
-            quote = replace(bench.said_claim(index, verdict), condition=bench.said_words(verdict.condition or ""))
-            by_kind.setdefault(kind_of(verdict), []).append((quote, " ".join(map(bench.said_words, verdict.reasons))))
+            quote = replace(bench.bench_quote(index, verdict), condition=bench.unbroken(verdict.condition or ""))
+            by_kind.setdefault(claim_kind(verdict), []).append((quote, " ".join(map(bench.unbroken, verdict.reasons))))
     for board in (*pipeline_boards(index.run)[:1], index.board(QUESTIONS)):
         by_kind["cut"] += tier_cuts(index, board) if board else ()
     gates = by_kind.pop("gates")
@@ -359,10 +359,10 @@ def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Cla
             continue
         named = [listing([clean(name, 60) for name in names]) for names in (above, below)]
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
-        text = bench.said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
-        also = " ".join(dict.fromkeys(bench.said_words(verdict.condition) for verdict in pairs if verdict.condition))
-        condition = f"{bench.stands_in(index, [*above, *below])} {also}".strip()
-        copy = t.copied(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
+        text = bench.unbroken(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
+        also = " ".join(dict.fromkeys(bench.unbroken(verdict.condition) for verdict in pairs if verdict.condition))
+        condition = f"{bench.built_in_note(index, [*above, *below])} {also}".strip()
+        copy = t.clipboard_text(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
         why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
         yield b.ClaimQuote(level, text, also, copy), why
 
@@ -423,9 +423,9 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     rows, lines = list[charts.ConventionRow](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
-        return bounds_of(item), t.limits(item, otherwise=t.shown(item))
+        return bounds_of(item), t.limits(item, otherwise=t.as_text(item))
 
-    for head in bench.group_heads(index, board):
+    for head in bench.tier_headings(index, board):
         for at, name in enumerate(head.members):
             item, other = board.levels[name], index.run.others.get(name)
             first, second = bar(item), bar(other) if t.known(other) else None
@@ -464,7 +464,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
         return _half("questions", heading, index.missing("qa"))
     if board is None or not board.models:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
-    for head in bench.group_heads(index, board):
+    for head in bench.tier_headings(index, board):
         items = [board.levels[name] for name in head.members]
         bounds = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
@@ -488,7 +488,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     item = next(iter(index.all("bench.dissociation")), None)
     open_ = any(verdict.publication_level == "no-claim" for verdict in index.of_kind("dissociation"))
     if t.known(item) and open_:
-        between = t.ends_of(item, lead=", ")
+        between = t.interval_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

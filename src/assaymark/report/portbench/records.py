@@ -103,7 +103,7 @@ class BenchProvenance:
             if len(answers) == len(mine):
                 return (b.Linked(words, pages[0][0]),)
             if len(pages) == 1 and answers == [scored for scored in mine if scored.question.template == first]:
-                return (b.Linked(words, f"{pages[0][0]}#{b.only(first)}"),)
+                return (b.Linked(words, f"{pages[0][0]}#{b.filter_id(first)}"),)
             place = self.places[model, answers[0].condition, answers[0].question.id]
             return (b.Linked(f"{count(len(answers))} among the answers", place),)
         wanted = {key: item.labels[key] for key in ("model", "profile", "window") if key in item.labels}
@@ -117,7 +117,7 @@ class BenchProvenance:
         if len(episodes) == 1 and episodes[0]:
             return (b.Linked("1 episode", episodes[0][0].partition("#")[0]),)
         if len(episodes) == sum(episode.model == model for episode, _ in self.episodes):
-            return (b.Linked(counted(len(episodes), "episode"), f"episodes.html#{b.only(clean(model, 60))}"),)
+            return (b.Linked(counted(len(episodes), "episode"), f"episodes.html#{b.filter_id(clean(model, 60))}"),)
         return (b.Linked(f"{count(len(episodes))} among the episodes", "episodes.html"),)
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -311,9 +311,9 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
     rest = tuple(table for tables in others for table in tables if table is not None)
     more = (b.Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
     compared = index.of_kind("dissociation")
-    quotes = tuple(bench.said_claim(index, verdict) for verdict in compared if verdict.publication_level != "no-claim")
+    quotes = tuple(bench.bench_quote(index, verdict) for verdict in compared if verdict.publication_level != "no-claim")
     claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
-    some = f"{counted(len(shown_answers(index)), 'question')} as asked, answered and scored"
+    some = f"{counted(len(extreme_answers(index)), 'question')} as asked, answered and scored"
     traces = (b.Prose(b.Linked(some, "questions.html")),) if any(index.run.answers.values()) else ()
     # Denominators, methods, unreadable replies, and the comparison with the pipeline.
     notes = list[str]()
@@ -334,8 +334,8 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
         notes.append(f"Questions cannot be compared with the pipeline. {index.missing('pipeline')}")
     for verdict in compared:
         if verdict.publication_level == "no-claim":
-            why = " ".join(map(bench.said_words, verdict.reasons))
-            notes.append(f"Not supported: {bench.withheld_words(index, verdict)} {why}")
+            why = " ".join(map(bench.unbroken, verdict.reasons))
+            notes.append(f"Not supported: {bench.claim_subject(index, verdict)} {why}")
     if index.has_pipeline and not compared:
         notes.append("Comparing the rankings of questions and pipeline needs three models or more.")
     lead = (
@@ -358,7 +358,7 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
     title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
     board, heads, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(index.names):
-        heads = [*bench.group_heads(index, board), *bench.unscored_heads(index, board)]
+        heads = [*bench.tier_headings(index, board), *bench.unscored_headings(index, board)]
     for head in heads:
         rows += [] if head is None else [b.TableRow((head.shown,))]
         for model in index.names if head is None else head.members:
@@ -399,7 +399,7 @@ def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[
         model, task = answer
         return task.question.template, task.condition, model, task.question.regime, task.question.prompt(task.condition)
 
-    for model, scored in sorted(shown_answers(index), key=place):
+    for model, scored in sorted(extreme_answers(index), key=place):
         question, score = scored.question, scored.score
         about: list[b.Inline] = [f"{clean(model, 60)}, {scored.condition} condition, {clean(question.regime, 24)}"]
         state = score.state if not score.reason else f"{score.state}: {score.reason}"
@@ -415,7 +415,7 @@ def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[
         )  # fmt: skip
 
 
-def shown_answers(index: BenchmarkIndex) -> list[Answer]:
+def extreme_answers(index: BenchmarkIndex) -> list[Answer]:
     """The worst and the best answered question of each model, template and condition."""
     chosen: list[Answer] = []
     for model, mine in index.run.answers.items():

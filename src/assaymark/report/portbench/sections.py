@@ -14,12 +14,12 @@ from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, both, paths_text
+from assaymark.report.charts.canvas import NARROW, WIDE, paths_text, views
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import Measured, rows_of
+from assaymark.report.measurements import Measured, table_rows
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.records.calls import Rests
@@ -82,7 +82,7 @@ def _view(index: BenchmarkIndex, window: Window, profile: Profile, room: int) ->
     drawn = [name for name in index.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
-    lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
+    lines += [] if baseline is None else [(baseline_title(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     by_name, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
     for name in index.names:
@@ -127,7 +127,7 @@ def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple
         texts = []
         for (name, _, kind), item in zip(_FIGURES, items, strict=True):
             if not known(item):
-                texts.append("calm windows only" if item is None and name == "sharpe" else bench.why_none(item))
+                texts.append("calm windows only" if item is None and name == "sharpe" else bench.missing_reason(item))
                 continue
             value, ends = item.value, bounds_of(item)
             texts.append(index.link(item, {
@@ -149,7 +149,7 @@ def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple
         for name in baselines(index):
             labels = {"baseline": name, "window": window.name}
             items = [index.get("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
-            rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
+            rows.append((f"{baseline_title(name)} (baseline)", *cells(items)[:-1], "gives none"))
         table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
         title = f"{index.window(window.name)}, {clean(profile.name, 40)} profile"
         place = f"perf-{list(index.windows).index(window) + 1}-{at}"
@@ -162,14 +162,14 @@ def baselines(index: BenchmarkIndex) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.labels["baseline"] for item in index.by_name.get("bench.baseline", ())))
 
 
-def baseline_word(name: str) -> str:
+def baseline_title(name: str) -> str:
     """The title of a baseline."""
     return _BASELINES.get(name, clean(name, 40))
 
 
 def performance_answer(index: BenchmarkIndex) -> str:
     """A description of the tables that does not say who is ahead."""
-    names = [baseline_word(name) for name in baselines(index)]
+    names = [baseline_title(name) for name in baselines(index)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
     profiles = listing([profile_word(profile.name).lower() for profile in index.run.profiles])
     return f"One history per model, window and profile ({profiles}){beside}. Models are in alphabetical order."
@@ -218,7 +218,7 @@ def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
         return None
     title, desc = "Signals and trading", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
     heads = ("S2, signals", "S4, trading")
-    wide, narrow = both(
+    wide, narrow = views(
         "signals", title, desc,
         lambda _, width: share_map(points, heads, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
     )  # fmt: skip
@@ -253,7 +253,7 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
                 continue
             deepest, item = max(depths, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else index.gate(model, profile.name)
-            called = baseline_word(model) if baseline else clean(model, 60)
+            called = baseline_title(model) if baseline else clean(model, 60)
             points.append((called, sharpe, deepest, passes, baseline))
             side = "not decided" if passes is None else "within" if passes else "beyond"
             rows.append((called, index.linked(sharpe), index.link(item, percent(deepest, 1)), side))
@@ -361,7 +361,7 @@ def safety_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
 def _bar_cell(index: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
     """A number in [0, 1] with its interval."""
     if not known(item):
-        return b.Share(None, bench.why_none(item), style="bar")
+        return b.Share(None, bench.missing_reason(item), style="bar")
     ends = bounds_of(item)
     return b.Share(item.value, index.link(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
@@ -389,7 +389,7 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def bench_measurements(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
@@ -413,4 +413,4 @@ def every_measurement(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tup
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return rows_of(index.run.measurements, _TITLES, rests=rests, hidden=hidden)
+    return table_rows(index.run.measurements, _TITLES, rests=rests, hidden=hidden)

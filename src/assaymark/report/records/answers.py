@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, TableRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
-from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
+from assaymark.report.page import JUDGES, Frame, by_file, file_stems, paginate_by, with_pager
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
 from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
@@ -129,7 +129,7 @@ class AnswerIndex:
 
 def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     """The answers of one judge or model, split into pages, as path and rows."""
-    return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
+    return tuple(by_file(stem, paginate_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
 def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
@@ -147,7 +147,7 @@ def each_answer_page(
     lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The pages of every judge or model that answered, one at a time, as path and HTML."""
-    for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in beside(pages)):
+    for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in with_pager(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
         title = f"Answers of {clean(who, 80)}"
         yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))

@@ -66,7 +66,7 @@ _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 _LINK: Final = Markup('<a href="{}">{}</a>')
 
 
-def visible(text: str) -> Markup:
+def reveal(text: str) -> Markup:
     """A text as markup from which it can be recovered: invisible characters are replaced by their code point."""
     shown = escaped_text(text, quote=False)
     if not text.replace("\n", "").replace("\t", "").isprintable():
@@ -80,15 +80,15 @@ def visible(text: str) -> Markup:
     return Markup(shown)
 
 
-def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
+def fit_markup(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     """A text as markup of at most about ``limit`` bytes, and the number of characters cut from its middle."""
-    whole = visible(text) if len(text) <= limit else None
+    whole = reveal(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
         return whole, 0
     length = min(len(text) - 1, int(limit * 0.9))
     while True:  # a character takes at most 23 bytes, so this terminates
         head = int(length * 0.7)
-        first, last = visible(text[:head]), visible(text[len(text) - (length - head) :])
+        first, last = reveal(text[:head]), reveal(text[len(text) - (length - head) :])
         if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
             break
         length = length * 2 // 3
@@ -161,7 +161,7 @@ class SameAnswers:
             rows.append(("Quotes", "; ".join(f"“{clean(quote, 80)}”" for quote in judged.evidence[:_QUOTES])))
         if judged.lookahead_check is not None:
             rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
-        yield Terms((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
+        yield Terms((*rows, *([("The same answer", b.chained(links, ", "))] if links else [])), wide=False)
 
 
 NONE: Final = SameAnswers()
@@ -169,8 +169,8 @@ NONE: Final = SameAnswers()
 
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
-    """A text on a page with the quotes from it highlighted."""
-    shown = {str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}
+    """A text on a page with the quotes from it marked."""
+    shown = {str(reveal(quote)) for quote in quotes if len(quote.strip()) > 1}
     wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:
         return Markup(text)
@@ -222,13 +222,13 @@ def call_pages(
     for call in calls:
         for text in call.new:
             if text.sha256 not in by_hash:
-                words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
+                words, (shown, cut) = counted(len(text.text), "character"), fit_markup(text.text)
                 left = (Prose(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
                 whole = (Prose(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
                 row = Group(words, whole, f"t{text.sha256[:16]}", style="call", level=2)
                 full, place = texts.add(row, _FRAME + len(shown.encode()))
                 link = Linked(f"whole text, {words}", place)
-                excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
+                excerpt, _ = fit_markup(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
                 both = Passage(excerpt, style="said"), Prose(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
                 by_hash[text.sha256] = _PromptText(written, len(excerpt.encode()), link)
@@ -278,7 +278,7 @@ def _page(
             quotes = same[0].judgment.evidence[:_QUOTES]
             talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
                     for part in talk]  # fmt: skip
-        (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
+        (said_of,), (about,) = b.merged(talk, _ROOT), b.merged((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
         # Written as the template of blocks would, because there are thousands of them.
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
@@ -313,11 +313,11 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTex
         ]  # fmt: skip
     facts = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
-    up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
-    blocks: list[Block] = [Prose(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
+    up = [_UP, b.chained(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
+    blocks: list[Block] = [Prose(("Up: ", b.chained(up, " / ")), "up")] if uses else []
     for role, parts in asked:
         blocks += [Prose(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
-    shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
+    shown = [] if reply is None else [fit_markup(reply.text), *([fit_markup(reply.raw)] if reply.raw else [])]
     blocks.append(Prose(bold("Reply") if shown else "There is no reply.", "who"))
     for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text, name))

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, paginate_by, with_pager
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -109,7 +109,7 @@ class JudgeGroup:
         return [judgment for _, rows in self.pages for judgment in rows]
 
 
-def anchor(record: Judgment | Decision) -> str:
+def row_id(record: Judgment | Decision) -> str:
     """The id of the row of a judgment or of a decision."""
     if isinstance(record, Decision):
         return f"d{_row_id(record.record_id)}"
@@ -172,17 +172,17 @@ class StudyProvenance:
         last: dict[tuple[JudgmentPart, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
-            pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
+            pages = tuple(by_file(stem, paginate_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
                 for judgment in page:
                     about = (*key, subject_of(records.get(judgment.trajectory)))
-                    first.setdefault(about, f"{path}#{anchor(judgment)}")
+                    first.setdefault(about, f"{path}#{row_id(judgment)}")
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
         by = sorted(run.texts, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
-        cut = enumerate(paged_by(by, decision_size, PAGE), 1)
+        cut = enumerate(paginate_by(by, decision_size, PAGE), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", decisions) for at, decisions in cut)
-        places = {one.record_id: f"{path}#{anchor(one)}" for path, decisions in decided for one in decisions}
+        places = {one.record_id: f"{path}#{row_id(one)}" for path, decisions in decided for one in decisions}
         return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
@@ -197,13 +197,13 @@ class StudyProvenance:
         """The address of a judge's judgments on a subject alone; of the first of them, if they are on several pages."""
         key = (group.part, group.judge, about)
         first, last = self.first.get(key, ""), self.last.get(key)
-        return f"{last}#{b.only(about.words)}" if first.partition("#")[0] == last else first
+        return f"{last}#{b.filter_id(about.words)}" if first.partition("#")[0] == last else first
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with its address, in the order of the pages."""
         for group in self.groups:
             for path, rows in group.pages:
-                yield from ((group, row, f"{path}#{anchor(row)}") for row in rows)
+                yield from ((group, row, f"{path}#{row_id(row)}") for row in rows)
 
     def decisions_by(self) -> dict[Subject, b.Linked]:
         """The number of decisions of each subject, linked to these alone if they share a page, else to the first."""
@@ -212,10 +212,10 @@ class StudyProvenance:
         for path, rows in self.decided:
             for row in rows:
                 about = subject_of(row)
-                first.setdefault(about, f"{path}#{anchor(row)}")
+                first.setdefault(about, f"{path}#{row_id(row)}")
                 on[about].add(path)
                 seen[about] += 1
-        exact = {about: f"{min(paths)}#{b.only(about.words)}" for about, paths in on.items() if len(paths) == 1}
+        exact = {about: f"{min(paths)}#{b.filter_id(about.words)}" for about, paths in on.items() if len(paths) == 1}
         return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
@@ -262,14 +262,14 @@ class StudyProvenance:
                 links[judgment.trajectory].append(b.Linked(group.title, place))
         heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
-        for path, rows, parts in beside(self.decided):
+        for path, rows, parts in with_pager(self.decided):
             shown: list[b.TableRow] = []
             for decision in rows:
                 by, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
                 when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
-                judged = b.spaced(links.get(decision.record_id, ()), ", ") or "none"
+                judged = b.chained(links.get(decision.record_id, ()), ", ") or "none"
                 cells = (by, clean(decision.record_id, 60), when, _orders(decision), judged)
-                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), by))
+                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), row_id(decision), by))
             yield rows_page(path, "Decisions", intro, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
@@ -291,7 +291,7 @@ class StudyProvenance:
             subjects.append(b.TableRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
         bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
-            (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
+            (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _remarks(one))
             for group, one, place in bad[:NOT_OK]
         )
         without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
@@ -323,7 +323,7 @@ class StudyProvenance:
         dimensions = self.run.rubric.dimensions
         titles = tuple(title for _, title in dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
-        for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in beside(judge.pages)):
+        for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in with_pager(judge.pages)):
             shown: list[b.TableRow] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
@@ -335,9 +335,9 @@ class StudyProvenance:
                 call = call_cell(one.call_key, self.calls)
                 if self.calls.get(one.first_key):
                     call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
-                also = _also(one) if ok else b.bold(_also(one))
+                also = _remarks(one) if ok else b.bold(_remarks(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.TableRow(cells, anchor(one), about, "" if ok else "not-ok"))
+                shown.append(b.TableRow(cells, row_id(one), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
@@ -384,7 +384,7 @@ def _orders(one: Decision) -> str:
     return f"{', '.join(orders) or 'no order'}{more}{flags}"
 
 
-def _also(one: Judgment) -> str:
+def _remarks(one: Judgment) -> str:
     """The remarks on a judgment besides its scores, starting with the reason if it has none."""
     remarks = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
     remarks += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
@@ -535,11 +535,11 @@ def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
     places = {}
     for kind in SEASON_KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
-        places[kind] = tuple(in_parts(f"records/{kind}", paged(rows, PAGE), TILDE).items())
+        places[kind] = tuple(by_file(f"records/{kind}", paginate(rows, PAGE), TILDE).items())
     return places
 
 
-def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
+def _addresses(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
     """Every record with its address."""
     for pages in placed.values():
         yield from ((row, f"{path}#{row.anchor}") for path, rows in pages for row in rows)
@@ -548,7 +548,7 @@ def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
     """Addresses of the first record by kind and author, and by kind, author and the agent or decision it is about."""
     places: dict[tuple[str, str, str], str] = {}
-    for row, place in _each_place(_season_places(records)):
+    for row, place in _addresses(_season_places(records)):
         for about in ("", row.about):
             places.setdefault((row.kind, row.who, about), place)
     return places
@@ -559,7 +559,7 @@ def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple
     placed, calls = _season_places(trail.records), dict[str, str]()
     if trail.read is not None:
         uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
-        for row, place in _each_place(placed):
+        for row, place in _addresses(placed):
             for key in row.keys:
                 uses[key].append(b.Linked(f"{row.who}: {row.of}", place))
         yield from call_pages(trail.read(list(uses)), uses, frame, calls)
@@ -575,10 +575,10 @@ def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple
         frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **{**BELOW, "here": "panel"})),
     )
     for title, intro, pages in shown:
-        for path, rows, parts in beside(pages):
+        for path, rows, parts in with_pager(pages):
             lines = []
             for row in rows:
-                text, called = clean(row.said, 400), b.spaced((call_cell(key, calls) for key in row.keys), ", ")
+                text, called = clean(row.said, 400), b.chained((call_cell(key, calls) for key in row.keys), ", ")
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
                 lines.append(b.TableRow(cells, row.anchor, clean(row.who, 80)))

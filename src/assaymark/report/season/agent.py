@@ -12,7 +12,7 @@ from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.page import beside
+from assaymark.report.page import with_pager
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
@@ -31,8 +31,8 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
     for at, agent in enumerate(lookup.agents.values()):
         index, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
         steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
-        places, wrong = d.decision_places(index.path, steps), [(one, text) for one in steps for text in one.mismatches]
-        earned, data = _earned(index, file)
+        places, wrong = d.decision_links(index.path, steps), [(one, text) for one in steps for text in one.mismatches]
+        earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
         if len(names) > 1:
             up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
@@ -48,7 +48,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
         name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
         for kind, lead, rows, head in kinds:
             title, back = index.say(f"further.{kind}", agent=name), b.Linked(name, f"{index.path}#{kind}")
-            for path, some, links in beside(d.parts_of(index.path, kind, rows).items(), **named):
+            for path, some, links in with_pager(d.list_pages(index.path, kind, rows).items(), **named):
                 block: b.Block
                 if kind == "decisions":
                     block = d.decision_listing(index, some)
@@ -57,7 +57,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
                 else:
                     lost = tuple(
                         (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
-                         b.written(d.mismatch_words(words, text)))
+                         b.verbatim(d.mismatch_words(words, text)))
                         for step, text in some
                     )  # fmt: skip
                     heads = tuple(index.say(f"reliability.{name}") for name in ("day", "date", "text"))
@@ -108,11 +108,11 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
         lines = tuple(
             (words.day(step.day), d.trades_words(words, step),
              words.amount(sum(fill.cost for fill in step.fills if fill.kind == "order"), 2),
-             d.reason_words(words, step),
-             d.source(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
+             d.first_reason(words, step),
+             d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first, *_ = d.parts_of(index.path, "decisions", steps)
+        first, *_ = d.list_pages(index.path, "decisions", steps)
         whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
         shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
@@ -123,18 +123,18 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     )  # fmt: skip
 
 
-def _earned(index: AgentIndex, file: str) -> tuple[b.Section, str]:
+def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
     title, account = index.say("earned.section"), d.account_figure(index.lookup, index.agent.name, title="", data=file)
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
     words, (own, *others) = index.words, d.account_paths(index.lookup, index.agent.name)
-    navs = [d.on_days(path, own.days) for path in (own, *others)]
+    navs = [d.nav_on_days(path, own.days) for path in (own, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
         lead = index.say("earned.answer_alone", own=gains[0], n=len(own.days))
         return b.Section("earned", title, lead, (account[0],)), account[1]
-    baseline = words.word("baseline", d.called(others[0]))
+    baseline = words.word("baseline", d.baseline_key(others[0]))
     lead = index.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
     if others[0].name not in EQUAL_WEIGHT:
         return b.Section("earned", title, lead, (account[0],)), account[1]
@@ -191,18 +191,18 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     words, blocks, note = index.words, list[b.Block](), index.lookup.note
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
-        first, *_ = d.parts_of(index.path, "ledger", index.lines)
+        first, *_ = d.list_pages(index.path, "ledger", index.lines)
         whole = b.Prose(b.Linked(index.say("ledger.all", n=len(index.lines)), first))
         blocks = [d.ledger_table(index, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in index.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
-    wrong = [(step, text) for step in index.steps for text in step.mismatches]
-    more = b.Linked(index.say("reliability.all"), next(iter(d.parts_of(index.path, "checks", wrong)))) if wrong else ""
-    some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
+    bad = [(step, text) for step in index.steps for text in step.mismatches]
+    more = b.Linked(index.say("reliability.all"), next(iter(d.list_pages(index.path, "checks", bad)))) if bad else ""
+    some = [b.verbatim(d.mismatch_words(words, text)) for _, text in bad[:_WRONG]]
     points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
     judged = index.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
     item = index.get("season.reliability")
-    answer = index.say("reliability.listed", n=len(wrong)) if wrong else index.say("reliability.unchecked")
+    answer = index.say("reliability.listed", n=len(bad)) if bad else index.say("reliability.unchecked")
     if known(item):
         failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
         answer = index.say("reliability.clear", **numbers, n=item.n)
@@ -224,18 +224,18 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     for grade in looked if failed else ():
         mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
         why, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
-        said_why = b.written(f" {words.quoted(why)}") if why else ""
+        said_why = b.verbatim(f" {words.quoted(why)}") if why else ""
         seen.append((mark, b.bold(clean(grade.judge, 60)), f": {word}", said_why, "."))
     rows: tuple[tuple[str, b.Inline], ...] = (
-        (index.say("lookahead.title"), b.spaced(seen, " ")),
-        (index.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
-        (index.say("thrash.title"), _thrash(index, usable)),
+        (index.say("lookahead.title"), b.chained(seen, " ")),
+        (index.say("reliability.title"), b.chained(filter(None, reliable), " ")),
+        (index.say("thrash.title"), _round_trips(index, usable)),
     )
-    blocks.append(b.Group(index.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
+    blocks.append(b.Group(index.say("checks.section"), (b.Terms(rows),), "checks", "" if bad or failed else "closed"))
     return b.Section("ledger", index.say("ledger.section"), d.ledger_answer(index), tuple(blocks))
 
 
-def _thrash(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
+def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
     item, words = index.get("season.thrash"), index.words
     if known(item) and item.detail.get("trades") == 0:
         return index.say("thrash.no_trade")
@@ -277,7 +277,7 @@ def _graded(index: AgentIndex) -> b.Section:
         for axis in _AXES:
             parts = [
                 (words.part(part), words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
-                 *(b.Linked(_given(index, grade, axis, part.name), places[grade.judge]) for grade in usable))
+                 *(b.Linked(_points_words(index, grade, axis, part.name), places[grade.judge]) for grade in usable))
                 for part in getattr(plan, axis)
             ]  # fmt: skip
             table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
@@ -302,13 +302,13 @@ def _graded(index: AgentIndex) -> b.Section:
         judge, state = clean(grade.judge, 60), words.word("reply", grade.state)
         if grade.state != "ok":
             why = state + (f" ({clean(grade.reason, 300)})" if grade.reason else "")
-            texts.append((judge, b.written(index.say("graded.missing", why=why))))
+            texts.append((judge, b.verbatim(index.say("graded.missing", why=why))))
             rows.append((judge, *([state] * 5)))
             continue
         verdict, summary = clean(grade.verdict, _VERDICT), clean(grade.summary, _SUMMARY)
         quoted = [b.bold(words.quoted(verdict))] if verdict else []
-        quoted += [b.written(words.quoted(summary))] if summary else []
-        texts.append((judge, b.spaced(quoted, " ")))
+        quoted += [b.verbatim(words.quoted(summary))] if summary else []
+        texts.append((judge, b.chained(quoted, " ")))
         values = (grade.composite, *map(grade.axes.get, ("reasoning", "evidence", "process")), grade.outcome)
         cells = [none if value is None else words.number(value, 1) for value in values]
         cells[-1] = words.term("state", grade.outcome_state) if grade.outcome is None else cells[-1]
@@ -341,13 +341,13 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
     desc = words.say("graded.desc", n=len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
     for grade in usable:
-        given = ", ".join(f"{words.part(part)} {_given(index, grade, axis, part.name)}" for part in parts)
+        given = ", ".join(f"{words.part(part)} {_points_words(index, grade, axis, part.name)}" for part in parts)
         if (at := index.lookup.judge_place(grade.judge)) is not None:
             judges.append(JudgeWords(at, clean(grade.judge, 60), given))
     return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 
 
-def _given(index: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
+def _points_words(index: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
     points, words = getattr(grade, axis).get(part), index.words
     if points is None:
         return index.say("graded.not_graded")

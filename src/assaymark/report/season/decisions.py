@@ -13,11 +13,11 @@ from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
-from assaymark.report.page import in_parts, paged_by
+from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
+from assaymark.report.page import by_file, paginate_by
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
-from assaymark.report.season.leaderboard import baseline_name
-from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt, known, part_of
+from assaymark.report.season.leaderboard import baseline_row_name
+from assaymark.report.text import EQUAL_WEIGHT, STATES, detail_of, excerpt, known
 from assaymark.text import clean
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def order_texts(step: StepRecord) -> list[str]:
     ]  # fmt: skip
 
 
-def problem_of(step: StepRecord) -> str:
+def reply_problem(step: StepRecord) -> str:
     """The part of a reply that could not be used or parsed; empty if there is none."""
     return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
@@ -72,10 +72,10 @@ def decision_bytes(step: StepRecord) -> int:
     orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
     wrong = [text[:_REASON] for text in step.mismatches]
     listed = sum(map(len, (orders, step.fills, step.rejections, step.decision.flags, wrong, reasons)))
-    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, problem_of(step)])
+    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, reply_problem(step)])
 
 
-def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
+def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
     """The pages of all decisions, claims or mismatches (``checks``) of an agent, in the folder of its name.
 
     Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
@@ -90,12 +90,12 @@ def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return in_parts(stem, paged_by(listed, size, PART_BYTES)) if rows else {}
+    return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
 
 
-def decision_places(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
+def decision_links(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
     """The address of each decision, by its number."""
-    pages = parts_of(path, "decisions", steps).items()
+    pages = list_pages(path, "decisions", steps).items()
     return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
 
 
@@ -111,24 +111,24 @@ def decisions_answer(index: AgentIndex) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def source(index: AgentIndex, step: StepRecord) -> str:
+def prompt_link(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
     place = index.lookup.record("decisions", index.agent.name, step.decision.record_id)
     return b.Linked(index.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Language, step: StepRecord) -> b.Inline:
+def first_reason(words: Language, step: StepRecord) -> b.Inline:
     """The first sentence of the rationale of a decision; empty if it has none."""
     texts = (rationale.text.strip() for rationale in step.decision.rationales)
     first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
-    return b.written(words.quoted(first)) if first else ""
+    return b.verbatim(words.quoted(first)) if first else ""
 
 
 def trades_words(words: Language, step: StepRecord) -> str:
     """The instruments sold and bought, and the number of rejections; if none, a word for the reason."""
     fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
-        named = [f"{units(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
+        named = [f"{quantity(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
@@ -152,9 +152,9 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
-    below += [link] if (link := source(index, step)) else []
+    below += [link] if (link := prompt_link(index, step)) else []
     # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
-    orders = [b.written(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
+    orders = [b.verbatim(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(given) - _ORDERS
     refused: list[b.Inline] = []
     for refusal in step.rejections:
@@ -169,7 +169,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         kind = {"dividend": "dividend", "split": "split" if bought else "reverse_split"}.get(
             fill.kind, "paid_out" if fill.kind != "order" else "bought" if bought else "sold"
         )
-        trade = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
+        trade = words.say(f"decisions.{kind}", units=quantity(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
                          cash=words.amount(-fill.cost, 2))  # fmt: skip
         if kind not in ("dividend", "split", "reverse_split"):
             cost = f", {words.say('decisions.cost', cost=words.amount(fill.cost, 2))}" if fill.cost else ""
@@ -184,14 +184,14 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         "flags": [words.word("flag", flag) for flag in step.decision.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
-    done = [(words.say(f"decisions.{kind}"), b.spaced(items)) for kind, items in kinds.items()
+    done = [(words.say(f"decisions.{kind}"), b.chained(items)) for kind, items in kinds.items()
             if items or kind.endswith("orders")]  # fmt: skip
     # The agent's texts with their line breaks; for an unusable answer a statement of that.
     texts: list[b.Block] = []
-    reasons, problem = step.decision.rationales, problem_of(step)
+    reasons, problem = step.decision.rationales, reply_problem(step)
     if (silent := is_unanswered(step.decision)) or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Prose((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
+        texts.append(b.Prose((b.bold(what), " ", b.verbatim(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
         texts.append(b.Prose(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
@@ -201,16 +201,16 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         last, left = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
-        body: tuple[b.Prose, ...] = (b.Prose(b.written(passage), "said"),)
+        body: tuple[b.Prose, ...] = (b.Prose(b.verbatim(passage), "said"),)
         body += (b.Prose(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
         folded = len(passage) > _SHOWN or left > 0
-        texts.append(b.Group(b.written(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
+        texts.append(b.Group(b.verbatim(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
-    blocks = (b.Prose(b.spaced(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
+    blocks = (b.Prose(b.chained(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def units(words: Language, quantity: float) -> str:
+def quantity(words: Language, quantity: float) -> str:
     """A quantity with its own decimals, at most six digits in all if there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
@@ -287,11 +287,11 @@ def ledger_table(
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", n=int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        quote: b.Inline = b.written(words.quoted(clean(line.quote, _QUOTE)))
+        quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
             opened, closed = words.quoted("\n").split("\n")
-            quote = (b.written(opened + before), b.bold(which), b.written(after + closed))
+            quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         seen = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
@@ -306,7 +306,7 @@ def ledger_table(
                                                 if says == given)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
-            b.written(seen) if saw else b.small(words.say("ledger.no_field")),
+            b.verbatim(seen) if saw else b.small(words.say("ledger.no_field")),
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
@@ -339,7 +339,7 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
         sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
-        chance, found, corrected, of = (part_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
+        chance, found, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
         if chance is not None and found is not None and corrected is not None and of is not None:
             values = {"chance": words.percent(chance), "observed": words.percent(found),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
@@ -377,7 +377,7 @@ DRAWN: Final = 8
 _HELD, _LATEST = 3, 5
 
 
-def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
+def nav_on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
     """The values of a path on the days of another, from the start; on a missing day the last value is kept."""
     by_day: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
     values = [path.start]
@@ -407,11 +407,11 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     first = next((path for path in paths if path.baseline), None)
     lines, rows, falling = list[NavLine](), list[tuple[b.Inline, ...]](), list[str]()
     for path in paths:
-        nav, of = on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
-        fall, gain = falls(nav), float(nav[-1] / nav[0] - 1)
+        nav, of = nav_on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
+        fall, gain = drawdowns(nav), float(nav[-1] / nav[0] - 1)
         at, deepest = int(fall.argmin()), float(fall.min())
         role: Role = "first" if path is first and path.name in EQUAL_WEIGHT else "other"
-        name = baseline_name(called(path), words)
+        name = baseline_row_name(baseline_key(path), words)
         if not path.baseline:
             role, name = "own" if only else "agent", clean(path.name, 60)
         falling.append(words.percent(deepest))
@@ -444,7 +444,7 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 
-def called(path: SeasonPath) -> str:
+def baseline_key(path: SeasonPath) -> str:
     """The key of a baseline in the words of a language."""
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
@@ -462,7 +462,7 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
 
-def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
+def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     """The holdings of each agent after its last decision, by name, and the latest decisions of all, newest first."""
     words, owned, latest = index.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     for name in index.agents:
@@ -472,8 +472,8 @@ def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_places(index.pages[name], index.run.steps[name])[step.number]
-        reason = reason_words(words, step)
+        place = decision_links(index.pages[name], index.run.steps[name])[step.number]
+        reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))
     of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))

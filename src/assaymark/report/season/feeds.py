@@ -21,7 +21,7 @@ from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
-from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
+from assaymark.report.season.levels import reasons_of, season_levels, season_quote, season_subject, season_tally
 from assaymark.report.text import LEVELS, short_hash, text_width
 from assaymark.text import clean
 
@@ -37,9 +37,9 @@ FORMAT: Final = "assaymark season verdicts 1"
 _DAYS: Final = 30
 
 
-def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
+def feed_files(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is the folder of these in the site."""
-    run, words, now = index.run, index.words, verdicts_of(index)
+    run, words, now = index.run, index.words, verdict_records(index)
     editions = run.publications or (now,)
     # New claims and dropped ones; a sentence is quoted only if it is still supported.
     changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
@@ -96,16 +96,16 @@ def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tu
     yield from files if run.publications and not folder else ()
 
 
-def verdicts_of(index: SeasonIndex) -> dict[str, Any]:
+def verdict_records(index: SeasonIndex) -> dict[str, Any]:
     """The verdicts in the words of the pages: for an unsupported claim its subject, with agents sorted by name."""
     run, entries = index.run, []
     for verdict in run.decided.verdicts:
         level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
         entry: dict[str, Any] = {"about": f"{verdict.kind}: {', '.join(subjects)}", "level": level}
         if level == "no-claim":
-            entry["not_supported"] = withheld_text(verdict, index.words)
+            entry["not_supported"] = season_subject(verdict, index.words)
         else:
-            claim = said_claim(index, verdict)
+            claim = season_quote(index, verdict)
             entry |= {"sentence": claim.sentence, "condition": claim.condition}
         entries.append({**entry, "reasons": [index.words.text(reason) for reason in reasons_of(index, verdict)]})
     entries.sort(key=lambda entry: (LEVELS.index(entry["level"]), entry["about"]))
@@ -217,17 +217,17 @@ _STYLE: Final = (
 def share_card(index: SeasonIndex) -> str:
     """The preview picture, 1200 by 630, as a standalone drawing."""
     run, words, room, judges = index.run, index.words, _RIGHT - _LEFT, index.graders
-    claim = next((claim for part in said_levels(index) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
+    claim = next((c for part in season_levels(index) for c in part.claims if isinstance(c, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: show the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
-        parts += _text([", ".join(f"{n} {what}" for _, n, what in tally(index))], 22, 190, "s")
+        parts += _text([", ".join(f"{n} {what}" for _, n, what in season_tally(index))], 22, 190, "s")
     else:  # the sentence with its full condition, in the largest type in which both fit
         also = f"{words('frame.say_also')} {claim.condition}" if claim.condition else ""
         for large, size in _SIZES:
-            top, below = wrapped(words.quoted(claim.sentence), large, room), wrapped(also, size, room) if also else []
+            top, below = wrap(words.quoted(claim.sentence), large, room), wrap(also, size, room) if also else []
             height = 1.3 * (large * len(top) + size * len(below))
             if height < _TOP - 112:
                 break
@@ -271,7 +271,7 @@ def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) 
         yield element
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
+def wrap(text: str, size: float, width: float) -> list[str]:
     """A text split into lines of at most ``width`` at a font size.
 
     >>> wrapped("one two three", 20, 80)

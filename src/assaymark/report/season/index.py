@@ -18,8 +18,8 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import Measured, measured_links, rows_of
-from assaymark.report.page import file_stems, in_parts, paged_by
+from assaymark.report.measurements import Measured, measurement_links, table_rows
+from assaymark.report.page import by_file, file_stems, paginate_by
 from assaymark.text import NBSP, clean, prose
 
 
@@ -201,7 +201,7 @@ class Language:
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
-        return self.amount(whole(value))
+        return self.amount(round_points(value))
 
     def few(self, value: int) -> str:
         """Small counts as words, from two on."""
@@ -250,7 +250,7 @@ class Language:
         return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
 
 
-def whole(value: float) -> int:
+def round_points(value: float) -> int:
     """Points as printed: rounded half up."""
     return math.floor(round(value, 9) + 0.5)
 
@@ -271,7 +271,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 """The groups of the filter buttons above the rows, in the order of the rows."""
 
 
-def measured_pages(
+def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[Measured, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
@@ -280,8 +280,8 @@ def measured_pages(
         for group, names in _GROUPS.items()
         for name in names.split()
     }
-    rows = rows_of(measurements, {name: name for name in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
-    return in_parts("measurements", paged_by(rows, lambda _: 1, ROWS))
+    rows = table_rows(measurements, {key: key for key in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
+    return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 
 _POINTS: Final = (
@@ -320,8 +320,8 @@ class SeasonIndex(MeasurementIndex):
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
         rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
         index = cls(by_id, by_name(run.measurements), run, words or Language(english()), agents, grades, rows, pages)
-        measured = measured_pages(run.measurements, index.hidden)
-        return replace(index, measured=measured, links=measured_links(measured))
+        measured = paged_measurements(run.measurements, index.hidden)
+        return replace(index, measured=measured, links=measurement_links(measured))
 
     @property
     def graders(self) -> int:

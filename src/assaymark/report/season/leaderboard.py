@@ -19,8 +19,8 @@ from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
-from assaymark.report.charts.paths import falls
-from assaymark.report.season.index import Language, SeasonIndex, whole
+from assaymark.report.charts.paths import drawdowns
+from assaymark.report.season.index import Language, SeasonIndex, round_points
 from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
 from assaymark.text import clean
 
@@ -129,13 +129,13 @@ def part_figure(
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
         return parts, bottom + 24
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
 _TOTAL: Final = "season.total"
 
 
-def board_section(index: SeasonIndex) -> b.Section:
+def season_leaderboard(index: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
     words, n, rows, axes = index.words, index.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(index):
@@ -158,7 +158,7 @@ def board_section(index: SeasonIndex) -> b.Section:
             (b.Linked(name, index.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
-            drawn(index, place.level, points, text),
+            strip_markup(index, place.level, points, text),
             *account_facts(index, place.agent),
             (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
@@ -167,10 +167,10 @@ def board_section(index: SeasonIndex) -> b.Section:
         if path.baseline:
             facts = account_facts(index, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.TableRow((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+            rows.append(b.TableRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
     heads: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
-        drawn_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
+        strip_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
         words("board.verdict"),
     )  # fmt: skip
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
@@ -182,7 +182,7 @@ def board_section(index: SeasonIndex) -> b.Section:
     if unranked := unranked_words(index):
         blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(index)):
-        blocks.append(b.Prose(b.spaced(design, " ")))
+        blocks.append(b.Prose(b.chained(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
@@ -248,7 +248,7 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
 # --- grades -----------------------------------------------------------------------------------------------------------
 
 
-def drawn_head(index: SeasonIndex) -> b.Inline:
+def strip_head(index: SeasonIndex) -> b.Inline:
     """The header of the strip column: the bands, on the axis of every judge's points."""
     words, bands = index.words, index.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
@@ -257,7 +257,7 @@ def drawn_head(index: SeasonIndex) -> b.Inline:
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
+def strip_markup(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
     """The strip of an agent, with the same in words for screen readers."""
     words, bands = index.words, index.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
@@ -302,7 +302,7 @@ def judged_cells(index: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]
         if row.efficiency is not None:
             spread = index.judged(agent, "season.efficiency")
             # It is in proportion to the total.
-            text = lowest_to_highest(spread) if spread and not place.shown else str(whole(row.efficiency))
+            text = lowest_to_highest(spread) if spread and not place.shown else str(round_points(row.efficiency))
             quick = index.link(index.get("season.efficiency", agent=agent), text)
     cells = (gave("season.axis", "reasoning"), gave("season.axis", "evidence"), outcome, quick)
     return list(zip(axis_heads(index), cells, strict=False))
@@ -324,7 +324,7 @@ def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> s
 
 def lowest_to_highest(values: Iterable[float]) -> str:
     """The range of the judges in whole points, with a dash because it is not an interval."""
-    numbers = sorted(map(whole, values))
+    numbers = sorted(map(round_points, values))
     return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
@@ -347,11 +347,11 @@ def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> t
         versus = b.Styled(words("model.accounts.benchmark"), "un")
     elif other is not None and other.nav:
         versus = words.number(100 * (path.nav[-1] / path.start - other.nav[-1] / other.start), 1, sign=True)
-    deepest = words.percent(float(falls(np.array([path.start, *path.nav])).min()))
+    deepest = words.percent(float(drawdowns(np.array([path.start, *path.nav])).min()))
     return returned, versus, index.link(index.get("season.drawdown", **{key: name}), deepest)
 
 
-def baseline_name(name: str, words: Language) -> str:
+def baseline_row_name(name: str, words: Language) -> str:
     """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, built_in_note, said
+from assaymark.claims.messages import Said, built_in_text, said
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
@@ -34,20 +34,20 @@ def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerd
     return [one for one in among if one.kind in _PAIRS and one.verdict.publication_level != "no-claim"]
 
 
-def tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
+def season_tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
     """Count the claims at each level, as (level, number, words)."""
     seen, words = Counter(verdict.verdict.publication_level for verdict in index.run.decided.verdicts), index.words
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
+def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
     verdicts, words, parts = index.run.decided.verdicts, index.words, []
     front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
     front += _supported_pairs(front, verdicts)
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
-        quotes = [said_claim(index, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
+        quotes = [season_quote(index, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
         # Unsupported claims by subject and first reason; equal ones share a line.
         hidden = mine if level == "no-claim" else []
         # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
@@ -56,7 +56,7 @@ def said_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
         apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
         alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
         for claim in hidden:
-            key = withheld_text(claim, words), words.texts(reasons_of(index, claim)[:1])
+            key = season_subject(claim, words), words.texts(reasons_of(index, claim)[:1])
             if alone and claim.kind == "first":
                 key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
             about[key] += 1
@@ -94,9 +94,9 @@ def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[ClaimQuote | WithheldGroup] = [said_claim(index.lookup, one) for one in mine if level != "no-claim"]
+        lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.lookup, v) for v in mine if level != "no-claim"]
         if level == "no-claim":
-            about = ((withheld_text(one, words), words.texts(reasons_of(index.lookup, one)[:1])) for one in mine)
+            about = ((season_subject(one, words), words.texts(reasons_of(index.lookup, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
@@ -129,19 +129,19 @@ def _unsupported_first(verdict: SeasonVerdict) -> bool:
     return verdict.kind == "first" and verdict.verdict.publication_level == "no-claim"
 
 
-def withheld_text(verdict: SeasonVerdict, words: Language) -> str:
+def season_subject(verdict: SeasonVerdict, words: Language) -> str:
     """The subject of an unsupported claim."""
     if verdict.withheld is not None:
         return words.text(verdict.withheld)
     return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
+def season_quote(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     """A supported claim with its condition and its text for the clipboard; returns do not depend on judges."""
     run, words = index.run, index.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in index.agents.values()}
-    built_in = built_in_note(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
+    built_in = built_in_text(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
     quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)
@@ -157,7 +157,7 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     if hidden:  # measurements that differ by agent would reveal who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [index.by_id[name] for name in ids[:_RESTS] if name in index.by_id]
-    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(index, decided)
+    said_of = Prose(season_subject(decided, words), "text") if level == "no-claim" else season_quote(index, decided)
     blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(index, decided)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
@@ -171,7 +171,7 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         if named := [words.term("claims.rule", rule) for rule, to in sorted(verdict.fragility.items()) if to == other]:
             key = "claims.rules.same" if other == level else "claims.rules.other"
             rules.append(words(key, rules=words.catalogue.names(named), level=words(f"level.{other}.tag")))
-    blocks += [Prose(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
+    blocks += [Prose(b.chained(fields, " · "), "tuple"), *b.notes(tuple(rules))]
     # Its measurements: kind and subject, the value unless it reveals something unsupported, and the row.
     rests = list[Inline]()
     for item in items:
@@ -186,7 +186,7 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
         # Not for an unsupported pair, or an agent that shares its tier.
         shown = level != "no-claim" if "high" in item.labels else not index.hidden(item)
-        value = measured(item, words) if shown else Styled(words("frame.withheld"), "gap")
+        value = result_words(item, words) if shown else Styled(words("frame.withheld"), "gap")
         rests.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
     more = len(ids) - len(items)
     rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
@@ -219,7 +219,7 @@ _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 
 
-def measured(item: Measurement, words: Language) -> str:
+def result_words(item: Measurement, words: Language) -> str:
     """A measurement as a value with its interval and n, or the reason why there is none."""
     if not known(item):
         return state_words(item, words)
@@ -258,7 +258,7 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def worded_row(index: SeasonIndex, measured: Measured) -> Measured:
+def localised_row(index: SeasonIndex, measured: Measured) -> Measured:
     """A row of `SeasonIndex.measured` in the language of the index: kind and subject, value, and records."""
     (item, row), words = measured, index.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), index.hidden(item)
@@ -303,5 +303,5 @@ def worded_row(index: SeasonIndex, measured: Measured) -> Measured:
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
     cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,
-             Styled(str(row.cells[5]), "en"), b.spaced(rests))  # fmt: skip
+             Styled(str(row.cells[5]), "en"), b.chained(rests))  # fmt: skip
     return item, replace(row, cells=cells, key=words.term("measured.group", row.key))

@@ -20,14 +20,14 @@ from assaymark.plan import Frozen
 from assaymark.records import sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
-from assaymark.report.measurements import STYLES, shown_rows
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
+from assaymark.report.measurements import STYLES, page_rows
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, paginate_by, with_pager
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
+from assaymark.report.season.decisions import DATA, DRAWN, account_figure, holdings_section
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.leaderboard import board_section, formula
-from assaymark.report.season.levels import claim_card, level_blocks, said_levels, tally, worded_row
+from assaymark.report.season.leaderboard import formula, season_leaderboard
+from assaymark.report.season.levels import claim_card, level_blocks, localised_row, season_levels, season_tally
 from assaymark.report.season.panel import panel_page
 from assaymark.report.text import LEVELS, block, short_hash
 from assaymark.text import clean
@@ -115,7 +115,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
-    for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
+    for path, rows, parts in with_pager(by_file("claims", paginate_by(cards, lambda _: 1, CARDS)).items(), **named):
         listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
             listing = b.CardList(
@@ -123,9 +123,9 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
             )
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
     yield panel_page(index)
-    for path, measured, parts in beside(index.measured.items(), **named):
+    for path, measured, parts in with_pager(index.measured.items(), **named):
         kinds = ("kind", "about", "value", "interval", "n", "method", "rests")
-        heads, lines = shown_rows(kinds, [worded_row(index, pair) for pair in measured])
+        heads, lines = page_rows(kinds, [localised_row(index, pair) for pair in measured])
         groups = [row.key for row in lines]
         table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
@@ -146,7 +146,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     rules, log = (b.Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
     yield b.Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
                tuple(sections), here="method")  # fmt: skip
-    yield from feeds.handed_on(index, folder, frame.site)
+    yield from feeds.feed_files(index, folder, frame.site)
     yield feeds.CARD, feeds.share_card(index)
     yield from agent_pages(index, frame.study or words("nav.index"))
 
@@ -155,14 +155,14 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
 
 
 def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
-    run, words, levels, sections = index.run, index.words, said_levels(index), list[b.Section]()
+    run, words, levels, sections = index.run, index.words, season_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
-    counts = ", ".join(f"{n} {what}" for _, n, what in tally(index))
+    counts = ", ".join(f"{n} {what}" for _, n, what in season_tally(index))
     everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
     if accounts is not None:
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
-    sections += [board_section(index), *now_section(index)]
+    sections += [season_leaderboard(index), *holdings_section(index)]
     # The other pages with their contents, and files.
     deeper: list[b.Inline] = [
         (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
@@ -170,7 +170,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     ]
     files = {"verdicts": feeds.VERDICTS, "standings": feeds.STANDINGS, "decisions": feeds.DECISIONS,
              **({"accounts": DATA} if accounts is not None else {})}  # fmt: skip
-    links = b.spaced((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
+    links = b.chained((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
     deeper.append((b.bold(words("index.download")), ": ", links))
     sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", (b.Items(tuple(deeper), "defs"),)))
     if run.notes:
@@ -208,7 +208,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
             level_blocks(levels),
             b.Prose((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
-        aside=(*aside, b.spaced(follow, " · ")),
+        aside=(*aside, b.chained(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
         here="index", description=quoted[0].copy if quoted else lede,
         picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
@@ -313,9 +313,9 @@ def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
         if isinstance(value, Frozen):
             for inner, info in type(value).model_fields.items():
                 shown = info.alias or inner
-                rows.append((name, shown, _written(inner, getattr(value, inner)), f"{name}.{shown}"))
+                rows.append((name, shown, _field_text(inner, getattr(value, inner)), f"{name}.{shown}"))
         elif name == "strategies":
-            rows += [(name, agent, _written("prompt", text), name) for agent, text in sorted(value.items())]
+            rows += [(name, agent, _field_text("prompt", text), name) for agent, text in sorted(value.items())]
         elif name in ("agents", "panel"):
             for spec in sorted(value, key=lambda entry: entry.name):
                 given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
@@ -323,14 +323,14 @@ def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
                 words = ", ".join(f"{key} = {_toml(setting)}" for key, setting in given.items() if setting != {})
                 rows.append((name, spec.name, words, name))
         else:
-            rows.append((OWN, name, _written(name, value), f"{OWN}.{name}"))
+            rows.append((OWN, name, _field_text(name, value), f"{OWN}.{name}"))
     silent = _NOT_RECORDED | (set() if season.has_books else {(OWN, "capital"), (OWN, "currency")})
     if season.recorded:
         rows = [row for row in rows if row[0] != "rules" and row[:2] not in silent]
     return sorted(rows, key=lambda row: row[0] != OWN)
 
 
-def _written(name: str, value: Any) -> str:
+def _field_text(name: str, value: Any) -> str:
     """A value as written in the file; for a path its last part, for a long text its digest."""
     if value is None or (name == "prompt" and not value):
         return ""

@@ -11,10 +11,10 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.records.judgments import SEASON_RECORDS
-from assaymark.report.season.index import SeasonIndex, whole
-from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
-from assaymark.report.season.levels import measured, state_words
-from assaymark.report.text import known, limits, part_of
+from assaymark.report.season.index import SeasonIndex, round_points
+from assaymark.report.season.leaderboard import band_words, judged_points, strip_head, strip_markup
+from assaymark.report.season.levels import result_words, state_words
+from assaymark.report.text import detail_of, known, limits
 from assaymark.text import clean
 
 LARGE: Final = 10.0
@@ -73,7 +73,7 @@ def panel_page(index: SeasonIndex) -> b.Page:
         if (floor := index.get(f"season.{kind}", **{label: name})) is None:
             continue
         value = words("noise.points", value=floor.value) if known(floor) else words.term("state", floor.state)
-        freedom = part_of(floor, "freedom")
+        freedom = detail_of(floor, "freedom")
         rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
@@ -107,7 +107,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
     verbose = any(index.get("season.verbosity", judge=judge.name) for judge in index.run.plan.panel)
 
     def value(item: Measurement | None, missing: str = words("state.not measured")) -> str:
-        return b.Linked(missing if item is None else measured(item, words), index.href(item))
+        return b.Linked(missing if item is None else result_words(item, words), index.href(item))
 
     for judge in index.run.plan.panel:
         kind = "human" if judge.human else "reference" if judge.built_in else "model"
@@ -139,10 +139,10 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
             to = f"{index.pages[agent]}#graded"
             numbers = [b.Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
         absent = words("agreement.absent", judges=words.names(row.absent)) if row is not None and row.absent else ""
-        strip = drawn(index, index.run.decided.place(agent).level, judged_points(index, agent))
+        strip = strip_markup(index, index.run.decided.place(agent).level, judged_points(index, agent))
         name = b.Linked(clean(agent, 60), index.pages[agent])
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
-    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(index),
+    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), strip_head(index),
                  words("agreement.band"))  # fmt: skip
     points = []
     for at, judge in enumerate(index.run.plan.panel):
@@ -181,7 +181,7 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
         if (item := index.get("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
-    icc = part_of(two, "icc")
+    icc = detail_of(two, "icc")
     reach = "" if icc is None else words.number(icc, 2)
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
@@ -201,7 +201,7 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
     rows = list[tuple[b.Inline, ...]]()
     for judge, item in ((judge, item) for judge, item in items if item is not None):
         gap, over = item.value, item.n_of == "periods"
-        n = item.n if over else int(part_of(item, "n_own") or 0)
+        n = item.n if over else int(detail_of(item, "n_own") or 0)
         rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
         large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
@@ -225,13 +225,13 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
             reading = words("preference.harsher", high=-item.high)
         else:
             key = "preference.unshown_periods" if over else "preference.unshown"
-            reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
+            reading = words(key, n=n, reach=round_points(max(-item.low, item.high)))
         # An interval over periods is about these agents only.
         if gap is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
             reading += f" {words('preference.alone')}"
         points = [
             words("state.not defined") if value is None else words.number(value, 1, sign=True)
-            for value in (part_of(item, "own"), part_of(item, "others"), gap)
+            for value in (detail_of(item, "own"), detail_of(item, "others"), gap)
         ]
         link = index.href(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
@@ -269,8 +269,8 @@ def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
             state = [] if item is None else [words.term("state", item.state)]
             asked += [words("probe.state", judge=judge, state=one) for one in state]
             continue
-        chance = part_of(item, "chance") or 1 / max(len(index.agents), 1)
-        hits = int(part_of(item, "hits") or round(item.value * item.n))
+        chance = detail_of(item, "chance") or 1 / max(len(index.agents), 1)
+        hits = int(detail_of(item, "hits") or round(item.value * item.n))
         ends = limits(item, lambda low, high: words.range(f"{100 * low:.0f}", words.percent(high, 0)),
                       words("state.no interval"))  # fmt: skip
         text = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),

@@ -78,7 +78,7 @@ def cap_words(field: str) -> str:
     return _CAPS.get(field) or clean(field.replace("_", " "), 40)
 
 
-def stopping(verdict: Verdict) -> tuple[str, ...]:
+def blockers(verdict: Verdict) -> tuple[str, ...]:
     """The fields that leave a claim unsupported."""
     return tuple(cap.field for cap in verdict.caps if cap.level == "no-claim" and not cap.lifted)
 
@@ -95,7 +95,7 @@ def significant(index: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
     return [v for v in index.on(dimension, "pair") if is_significant(index, v)]
 
 
-def checked(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
     have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
 
@@ -148,12 +148,12 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     elif verdict.p is not None and adjusted is not None:
         level = t.alpha(index.study.inference.alpha) if kind == "within" else needed
         gap = f"adjusted {adjusted}; {level} needed"
-        if "own_family" in stopping(verdict):
+        if "own_family" in blockers(verdict):
             gap = f"{t.p_words(verdict.p)} of all judges together"
         if known(item) and supported and claim.asserts_order:
             clusters = item.detail.get("clusters")
             where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            gap = index.link(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
+            gap = index.link(item, f"{t.difference(item)} over {t.n_words(item)}{where}, {gap}")
         elif kind == "first":
             gap = f"the weakest lead: {gap}"
     yield "Agreement", "agreement", agreement_words(index, verdict)
@@ -164,7 +164,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
         if verdict.own_family == "clear" and items:
             own = "also with judges standing aside for agents of their own makers"
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
-                own = index.link(alone, f"{own}: {t.gap_words(alone)}")
+                own = index.link(alone, f"{own}: {t.difference(alone)}")
         else:
             rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
             rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
@@ -179,7 +179,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
         yield "Own family", "own_family", own
         # Whether length may explain it. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
-        more, slope = (t.part_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
+        more, slope = (t.detail_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
             longer, other = (clean(items[0].labels[key], 60) for key in sides)
@@ -206,7 +206,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         # The number of clusters in its smallest contrast, and their effective number.
         details = [m.detail for m in _pairs_of(index, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
         detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
-        few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
+        few, worth = count(detail["clusters"]) if detail else "not stated", t.as_float(detail.get("effective"))
         item, time = index.get("order.autocorrelation", dimension=dimension), ", taken as independent"
         if item is not None and item.detail.get("order") == "consecutive":
             time = " that follow each other in time" + ("" if worth is None else f", worth about {number(worth, 0)}")
@@ -224,7 +224,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         item = index.pair("human.contrast", verdict)
     if known(item):
         graded = t.plural(item.n, "graded cycle")
-        people = index.link(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
+        people = index.link(item, f"{people}: {t.difference(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
     yield "Control texts", "adversarial", f"{outcome}; {numbers}" if numbers else outcome
@@ -235,7 +235,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
-        p = [one for m in _pairs_of(index, verdict, "judges.contrast") if (one := t.part_of(m, "p")) is not None]
+        p = [one for m in _pairs_of(index, verdict, "judges.contrast") if (one := t.detail_of(m, "p")) is not None]
         level = f": {t.p_words(max(p))}; {t.alpha(index.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
@@ -300,16 +300,16 @@ def explanations_section(index: RunIndex) -> b.Section:
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
         item = index.get("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
-        near = [value for lag in item.detail.get("lags", ()) if (value := t.real(lag)) is not None] if item else []
+        near = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
         if item is not None and near:
-            flag = t.part_of(item, "flag")
+            flag = t.detail_of(item, "flag")
             phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
             cells = [*map(t.signed, near[:_LAGS]), *[""] * (_LAGS - len(near))]
             end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
             lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
     for item in distinct_items(index):
-        result = t.state_words(item) if item.value is None else "yes" if told_apart(index, item) else "no"
-        distinct.append((index.title(item.labels["dimension"]), index.link(item, t.shown(item)), t.limits(item),
+        result = t.state_words(item) if item.value is None else "yes" if is_distinct(index, item) else "no"
+        distinct.append((index.title(item.labels["dimension"]), index.link(item, t.as_text(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
     liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
               for m in index.all("judge.own_family", dimension=AGGREGATE)
@@ -350,9 +350,9 @@ def distinct_items(index: RunIndex) -> list[Measurement]:
     return [item for item in items if item is not None]
 
 
-def told_apart(index: RunIndex, item: Measurement) -> bool:
+def is_distinct(index: RunIndex, item: Measurement) -> bool:
     """True if judges distinguish a dimension from their overall impression."""
-    p = t.part_of(item, "p_holm")
+    p = t.detail_of(item, "p_holm")
     return p is not None and p <= index.study.inference.alpha + LEVEL_SLACK
 
 
@@ -360,8 +360,8 @@ def detectable_words(index: RunIndex) -> str:
     """The smallest differences that the design could detect."""
     item = index.get("order.detectable", dimension=AGGREGATE)
     if not known(item):
-        return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
-    pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
+        return t.sentence(f"Smallest detectable difference: {t.as_text(item)}")
+    pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
     single = "" if pair is None else f", {number(pair)} for a single pair"
     with_power = "" if power is None else f" with power {number(power, 1)}"
     return (
@@ -446,7 +446,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
     if field == "stability" and (verdict is None or not is_significant(index, verdict)):
-        return " ".join(filter(None, _gap_words(index)))
+        return " ".join(filter(None, _detectable(index)))
     failing = [clean(judge, 60) for judge in failed_judges(index)]
     controlled = sum(c.score.n for c in controls(index) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
@@ -481,10 +481,10 @@ def _calls(index: RunIndex, calls: float, judges: int) -> str:
     return f"{amount}, about {money(sum(bill.usd for bill in paid) / priced * total)} USD" if priced else amount
 
 
-def _gap_words(index: RunIndex) -> tuple[str, str]:
+def _detectable(index: RunIndex) -> tuple[str, str]:
     """The smallest detectable difference of the design (empty if unknown), and the cost of detecting a smaller one."""
     item = index.get("order.detectable", dimension=AGGREGATE)
-    pair = None if item is None else t.real(item.detail.get("pair", item.value))
+    pair = None if item is None else t.as_float(item.detail.get("pair", item.value))
     if pair is None or not 0 < pair <= index.study.points:
         none = "This study could not detect any gap on this scale: too few common clusters."
         more = "More decisions in more market regimes; this design does not tell how many."
@@ -496,7 +496,7 @@ def _gap_words(index: RunIndex) -> tuple[str, str]:
     return f"The smallest gap this study could detect is {number(pair)} points.", more
 
 
-def binding(verdict: Verdict) -> tuple[str, ...]:
+def binding_fields(verdict: Verdict) -> tuple[str, ...]:
     """The fields that determine the level of a claim."""
     level = verdict.publication_level
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
@@ -510,7 +510,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in index.run.verdicts:
-        stopped = next(iter(stopping(verdict)), None)
+        stopped = next(iter(blockers(verdict)), None)
         if stopped is None:
             qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
             conditions.update(dict.fromkeys(qualified, 1))
@@ -539,7 +539,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     bad = [c for c in controls(index) if c.outcome not in GOOD]
     style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
-    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _gap_words(index)
+    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _detectable(index)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
     wording = {
         "agreement": (f"The judges agree too little on {many}",

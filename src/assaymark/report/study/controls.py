@@ -92,7 +92,7 @@ def controls_section(index: RunIndex) -> b.Section:
     columns = tuple((figure,) for figure in _figures(index, measured))
     separation, text = index.get("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
-        gap = t.estimate(separation) if known(separation) else t.shown(separation)
+        gap = t.estimate(separation) if known(separation) else t.as_text(separation)
         text = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
     families, drops = sorted({m.labels["dropped"] for m in index.all("cell.drop")}), list[tuple[str, ...]]()
     for control in measured:
@@ -124,7 +124,7 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
     for control in measured:
         kappa, halo = index.get("cell.agreement", cell=control.cell), index.get("cell.halo", cell=control.cell)
-        n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
+        n, gate, liking = control.score or control.gate, control.gate, t.as_text(halo)
         if known(halo):
             liking = "no judge shares its family"
             if family := halo.detail.get("family"):  # extra points for its own texts
@@ -133,7 +133,7 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
             index.link(gate, gate_words(control)) if gate is not None else "no rule",
-            tested_words(gate) or "not tested", control.said, index.link(kappa, t.shown(kappa)), liking,
+            tested_words(gate) or "not tested", control.said, index.link(kappa, t.as_text(kappa)), liking,
         ))  # fmt: skip
     heads = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
@@ -173,7 +173,7 @@ def _outcome(item: Measurement, otherwise: str) -> str:
 
 def gate_words(control: Control) -> str:
     """The number of a control's rule with its interval, or the reason why there is none."""
-    return t.with_ends(control.gate, t.signed) if known(control.gate) else t.shown(control.gate)
+    return t.with_ends(control.gate, t.signed) if known(control.gate) else t.as_text(control.gate)
 
 
 def tested_words(gate: Measurement | None) -> str:
@@ -188,7 +188,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         if (gate := control.gate) is None:
             continue
         rule, banded = AGAINST.get(control.cell, ""), control.cell in ("cell_b", "paraphrase", "length_matched")
-        shown, said, bounds = "no number", t.shown(gate), None
+        shown, said, bounds = "no number", t.as_text(gate), None
         if known(gate):
             said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
             shown, bounds = t.with_ends(gate, t.signed), t.bounds_of(gate)
@@ -219,7 +219,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=dots))
+        rows.append(AxisRow(title, mean, f"{half}n = {t.n_words(item)}", box=box, values=dots))
     if any(c.score for c in measured) and any(row.box is not None or row.values for row in rows):
         desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
         title = "Panel scores of honest records and control texts"
@@ -236,7 +236,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     """First quartile, median and third quartile of a control's or the honest records' scores; None if not measured."""
-    first, middle, last = (t.part_of(item, key) for key in ("q1", "median", "q3"))
+    first, middle, last = (t.detail_of(item, key) for key in ("q1", "median", "q3"))
     return None if first is None or middle is None or last is None else (first, middle, last)
 
 
@@ -284,13 +284,13 @@ def style_section(index: RunIndex) -> b.Section:
         of = f"{count(passing)} of {t.plural(len(matched), 'contrast')} {'keeps' if passing == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
     straight = index.get("score.length_correlation", dimension=AGGREGATE)
-    sentences = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
+    sentences = [] if straight is None else [f"Length and panel score correlate at {t.as_text(straight)}."]
     if item is None:
         sentences.append("No break by length was looked for, so a penalty on short texts alone would not show.")
     elif not known(item):
         sentences.append(f"The scan for a break is {t.state_words(item)}.")
     else:
-        difference, p = t.part_of(item, "difference"), t.p_of(item, lead=" (", otherwise="")
+        difference, p = t.detail_of(item, "difference"), t.p_of(item, lead=" (", otherwise="")
         size = "" if difference is None else f": {t.signed(difference)} points from there on"
         sentences.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
     return b.section("length", "Does length alone move the score?", " ".join(sentences), drawn, b.notes([note]))
@@ -324,7 +324,7 @@ def anchor_section(index: RunIndex) -> b.Section:
     drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
     for item in shifts:
         detail, dimension = item.detail, item.labels.get("dimension", "")
-        before, after = (t.part_of(item, key) for key in ("sd_before", "sd_after"))
+        before, after = (t.detail_of(item, key) for key in ("sd_before", "sd_after"))
         whole, agents = dimension == AGGREGATE, detail.get("order_before") or ()
         pairs = len(agents) * (len(agents) - 1) // 2
         rows.append((
@@ -369,7 +369,7 @@ def anchor_answer(index: RunIndex) -> str:
 # --- after the cutoff -------------------------------------------------------------------------------------------------
 
 
-def contamination_gaps(index: RunIndex) -> list[Measurement]:
+def cutoff_differences(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
     gaps = index.by_name.get("contamination.gap", ())
     return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
@@ -377,7 +377,7 @@ def contamination_gaps(index: RunIndex) -> list[Measurement]:
 
 def contamination_section(index: RunIndex) -> b.Section:
     """The contamination probe, with the instruments that are on one side only."""
-    gaps, title = contamination_gaps(index), "Do later clusters differ?"
+    gaps, title = cutoff_differences(index), "Do later clusters differ?"
     if not gaps:
         reason = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
         return b.Section("contamination", title, f"Not run: {reason}")
@@ -398,8 +398,8 @@ def contamination_section(index: RunIndex) -> b.Section:
 
 def contamination_answer(index: RunIndex) -> str:
     """The result of the tests for a difference of scores after the cutoff."""
-    gaps = contamination_gaps(index)
-    tested = [(m, p) for m in gaps if known(m) and (p := t.part_of(m, "p")) is not None]
+    gaps = cutoff_differences(index)
+    tested = [(m, p) for m in gaps if known(m) and (p := t.detail_of(m, "p")) is not None]
     if not tested:
         return f"The contamination probe is {t.state_words(gaps[0])}." if gaps else "Not run."
     moved = [split_words(m) for m, p in tested if p <= index.study.inference.alpha]
@@ -420,33 +420,33 @@ def split_words(item: Measurement) -> str:
 # --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
-def outside_group(index: RunIndex) -> b.Group:
+def holdout_group(index: RunIndex) -> b.Group:
     """The results of the held-out judge for every pair it judged. Directions are shown only if they are supported."""
     order = {name: at for at, name in enumerate(index.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in index.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
-        allowed, finding = supported_orders(index, dimension), found_words(item) if known(item) else "none"
+        allowed, finding = supported_orders(index, dimension), finding_words(item) if known(item) else "none"
         # Size and sign of an unsupported difference are hidden.
         shown: tuple[Inline, str] = (b.HATCHED if known(item) else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
             if pair in allowed and known(item):
-                shown = (index.link(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
+                shown = (index.link(item, t.difference(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
-        cells = (index.title(dimension), names, shown[0], finding, t.sizes(item), shown[1])
+        cells = (index.title(dimension), names, shown[0], finding, t.n_words(item), shown[1])
         rows.append((order.get(dimension, len(order)), cells))
     rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
     heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     table = b.table_of(heads, (row for _, row in rows), {4})
-    name, state, pairs = outside_name(index), outside_state(index), index.known("probe.contrast")
+    name, state, pairs = holdout_name(index), holdout_state(index), index.known("probe.contrast")
     answer = f"The held-out judge, {name}: {state}."
     if not name:
         unsettled = ", so what turns with a judge family stays unsettled."
         answer = f"No held-out judge was named in the plan{unsettled if state == 'not committed' else f': {state}.'}"
     elif pairs:
-        alike, probe, cut = sum(not finds(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
+        alike, probe, cut = sum(not differs(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
         rhos = {} if probe is None else probe.detail.get("rho", {})
-        fall = sorted(clean(str(one), 40) for one, rho in rhos.items() if (at := t.real(rho)) is not None and at < cut)
+        fall = sorted(clean(str(one), 40) for one, r in rhos.items() if (at := t.as_float(r)) is not None and at < cut)
         which = t.listing(fall, last="or")
         why = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
         settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
@@ -458,13 +458,13 @@ def outside_group(index: RunIndex) -> b.Group:
     return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
-def outside_name(index: RunIndex) -> str:
+def holdout_name(index: RunIndex) -> str:
     """The held-out judge of the plan with its family; empty if the plan has none."""
     probe = index.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
-def outside_state(index: RunIndex) -> str:
+def holdout_state(index: RunIndex) -> str:
     """The state of the held-out judge in a few words: not asked, not needed, or asked about so many pairs."""
     item, asked = index.get("probe.state"), len(index.known("probe.contrast"))
     if item is not None and item.state != "ok":
@@ -477,14 +477,14 @@ def outside_state(index: RunIndex) -> str:
     return "not committed" if index.study.stability.probe is None else "not needed"
 
 
-def finds(item: Measurement) -> bool:
+def differs(item: Measurement) -> bool:
     """True if the held-out judge finds a difference: its interval does not contain zero."""
     return item.low is None or item.high is None or not item.low <= 0 <= item.high
 
 
-def found_words(item: Measurement) -> str:
+def finding_words(item: Measurement) -> str:
     """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
-    return ("a difference" if finds(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
+    return ("a difference" if differs(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
 
 
 # --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
@@ -498,7 +498,7 @@ def people_section(index: RunIndex) -> b.Section | None:
     judges = list[tuple[Inline, ...]]()
 
     def stated(measure: Any, form: Any = number) -> str:
-        value, low, high = (t.real(measure.get(key)) for key in ("estimate", "low", "high"))
+        value, low, high = (t.as_float(measure.get(key)) for key in ("estimate", "low", "high"))
         if value is None:
             return clean(str(measure.get("state", "")).partition(":")[2].strip() or "not measured", 60)
         return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
@@ -519,7 +519,7 @@ def people_section(index: RunIndex) -> b.Section | None:
                                stated(detail["bias"], t.signed), rate(detail["tpr"]), rate(detail["tnr"]),
                                count(item.n)))  # fmt: skip
         if (agreed := index.get("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
-            icc = t.part_of(agreed, "icc")
+            icc = t.detail_of(agreed, "icc")
             judges.append((title, "two people", index.linked(agreed, t.with_ends), "" if icc is None else number(icc),
                            "", "", "", count(agreed.n)))  # fmt: skip
     orders = list[tuple[Inline, ...]]()
@@ -529,7 +529,7 @@ def people_section(index: RunIndex) -> b.Section | None:
             continue
         (high, low), item = claim.subjects, index.pair("human.contrast", verdict)
         if known(item):
-            alone, saving = t.part_of(item, "judges"), t.part_of(item, "saving")
+            alone, saving = t.detail_of(item, "judges"), t.detail_of(item, "saving")
             orders.append((
                 f"{clean(high, 60)} above {clean(low, 60)} on {index.title(claim.dimension).lower()}",
                 "" if alone is None else t.signed(alone), index.link(item, t.with_ends(item, t.signed)),
@@ -579,6 +579,6 @@ def people_words(index: RunIndex) -> str:
 
 def favour_words(item: Measurement) -> str:
     """The agent of a pair that judges favour relative to people, and by how many points: “ash by 0.12”."""
-    more = t.part_of(item, "rectifier")
+    more = t.detail_of(item, "rectifier")
     liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
     return "not measured" if more is None else f"{liked} by {number(abs(more))}"

@@ -168,8 +168,8 @@ def _conduct(index: RunIndex) -> b.Table:
 def _share(index: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and with that over clusters if there is one."""
     if not known(item):
-        return t.shown(item)
-    low, high = t.part_of(item, "t_low"), t.part_of(item, "t_high")
+        return t.as_text(item)
+    low, high = t.detail_of(item, "t_low"), t.detail_of(item, "t_high")
     named = (("", t.bounds_of(item)), ("over clusters ", None if low is None or high is None else (low, high)))
     said = [f"{lead}{percent(ends[0])} to {percent(ends[1])}" for lead, ends in named if ends]
     return index.link(item, percent(item.value)), b.small(f" {', '.join((*said, _n(item)))}")
@@ -183,9 +183,9 @@ def _n(item: Measurement) -> str:
 def _median(index: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if not known(item):
-        return t.shown(item)
+        return t.as_text(item)
     median = index.link(item, number(item.value, digits))
-    low, high = t.part_of(item, "lower"), t.part_of(item, "upper")
+    low, high = t.detail_of(item, "lower"), t.detail_of(item, "upper")
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
     return median, b.small(f" {quartiles}{_n(item)}")
 

@@ -22,7 +22,7 @@ from assaymark.report.inputs import RunIndex, ranked_alone, score_words, support
 from assaymark.report.levels import effect_of, ordered_verdicts, tier_ends
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study import scores
-from assaymark.report.study.bench import all_built_in, bench, names_allowed
+from assaymark.report.study.bench import all_built_in, bench_markup, names_allowed
 from assaymark.report.study.checks import failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.controls import GOOD, Control, controls
 from assaymark.report.study.plan import invalid_words
@@ -57,7 +57,7 @@ class StudyFinding:
     notice: tuple[str, str]
 
 
-def finding(index: RunIndex) -> StudyFinding:
+def top_finding(index: RunIndex) -> StudyFinding:
     """The finding: the first rank overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     supported = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim"]
@@ -107,7 +107,7 @@ def _names(names: Sequence[str]) -> str:
     return t.listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
-def counted_words(index: RunIndex) -> str:
+def tally_words(index: RunIndex) -> str:
     """The totals behind the tallies: sentences, decisions, judges and clusters."""
     run, clusters, what = index.run, index.clusters, "decision" if index.run.table is None else "answer"
     fixed = "fixed in advance" if index.preregistered else "not preregistered, so none without a condition"
@@ -128,7 +128,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
         if tier.agents[0] in alone and (item := effect_of(index, tier.agents[0], dimension)) is not None:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
-            written = t.shown(item) if point is None else t.interval(point, *limits)
+            written = t.as_text(item) if point is None else t.interval(point, *limits)
         if tier.alone:
             sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
             others = [(word, sum(len(other.agents) for other in part)) for word, part in sides if part]
@@ -138,7 +138,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
     return rows
 
 
-def axis_of(index: RunIndex) -> tuple[float, float]:
+def scores_axis(index: RunIndex) -> tuple[float, float]:
     """The shared axis of all scores: between whole points of the scale, or the whole scale without scores."""
     lowest, highest = index.study.scale
     ends = [end for d in index.dimensions for tier in tiers(index, d) for end in tier_ends(index, tier, d) or ()]
@@ -149,7 +149,7 @@ def axis_of(index: RunIndex) -> tuple[float, float]:
 
 def _tiers_section(index: RunIndex) -> b.Section:
     """The tiers on the overall score, then on each dimension, on one axis."""
-    axis, level, table = axis_of(index), percent(index.study.inference.level), index.run.table
+    axis, level, table = scores_axis(index), percent(index.study.inference.level), index.run.table
     scored = [d for d in index.dimensions if d != AGGREGATE and (index.on(d) or index.status(d) is not None)][:CHARTED]
     blocks, charts = list[Block](), list[b.Figure]()
     for at, dimension in enumerate((AGGREGATE, *scored)):
@@ -172,7 +172,7 @@ def _tiers_section(index: RunIndex) -> b.Section:
             blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
-            kappa = f"{index.gating_words(dimension)}{'' if item is None else t.ends_of(item)}"
+            kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
             agree = "Judges do not agree" if status == "halt" else "Judges agree"
             if status == "methodology":
                 agree = "Judges agree weakly"
@@ -183,8 +183,8 @@ def _tiers_section(index: RunIndex) -> b.Section:
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
     small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
-        cuts, flips = tier_sentences(index)[:_CUTS], turned_sentences(index)[:_CUTS]
-        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(index),) if one), *small, *_quotes(flips, cuts)]
+        cuts, flips = tier_sentences(index)[:_CUTS], reversed_sentences(index)[:_CUTS]
+        blocks += [*_quotes(cuts), *(b.Prose(s) for s in (best_agents(index),) if s), *small, *_quotes(flips, cuts)]
     else:
         blocks += small
     key = (
@@ -222,7 +222,7 @@ def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence]
     return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
 
-def turned_sentences(index: RunIndex) -> list[QuotedSentence]:
+def reversed_sentences(index: RunIndex) -> list[QuotedSentence]:
     """Pairs ranked one way on a dimension and the other way on another, in the form of `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in index.on(d, "pair") if v.publication_level != "no-claim"}
                for d in index.dimensions if d != AGGREGATE and names_allowed(index)}  # fmt: skip
@@ -281,7 +281,7 @@ def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
     return sentences
 
 
-def top_words(index: RunIndex) -> str:
+def best_agents(index: RunIndex) -> str:
     """The agents one of which is the best, with simultaneous confidence; empty if no agent is excluded."""
     top = [clean(agent, 60) for agent in index.summary.top_set.get(AGGREGATE, ())]
     narrowed = 1 < len(top) < len(index.agents)
@@ -349,7 +349,7 @@ def _planted_section(index: RunIndex) -> b.Section:
         for name, item, outcome in rows:
             phrase = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
             if not known(item):
-                lines.append((name, "", t.shown(item), phrase))
+                lines.append((name, "", t.as_text(item), phrase))
                 continue
             first = item is rows[0][1]
             cuts = tuple((end, f"{end:g}".replace("-", "−") if first else "", False) for end in band if end is not None)
@@ -389,12 +389,12 @@ def _judges_section(index: RunIndex) -> b.Section:
         for measure, key in columns:
             item, cut = own_test(index, measure, judge.name), limits_set.get(key)
             if not known(item):
-                cells.append(t.shown(item))
+                cells.append(t.as_text(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
             point = (item.value, item.low, item.high)
             cells.append(scores.strip_cell(axes[measure], cut or 0.0, point, t.signed(item.value), over))
-        cells += [t.shown(own_test(index, "point.vacuum_score", judge.name)), invalid_words(index, judge.name)]
+        cells += [t.as_text(own_test(index, "point.vacuum_score", judge.name)), invalid_words(index, judge.name)]
         tested = "within limits" if index.all("datasheet.gate", judge=judge.name) else "no limit set"
         rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
@@ -427,7 +427,7 @@ def judges_words(index: RunIndex) -> str:
 
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    front, levels, table = finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
+    front, levels, table = top_finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
     level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
     lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
@@ -454,7 +454,7 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     else:
         sections = [ahead, planted, _judges_section(index), limits]
     deep = b.Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
-    asked = bench(index, "index.html")
+    asked = bench_markup(index, "index.html")
     (head, text), parts = front.notice, list[Inline]()
     if table is not None and table.about:
         parts = [prose(table.about, 600)]
@@ -468,6 +468,6 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(index)}".strip(),
         notice=tuple(parts),
         tallies=t.tally(levels),
-        of=counted_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        of=tally_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.study.controls import outside_name, outside_state
+from assaymark.report.study.controls import holdout_name, holdout_state
 from assaymark.report.text import known
 from assaymark.text import clean, count, money, number, percent, prose
 
@@ -153,9 +153,9 @@ def plan_section(index: RunIndex) -> b.Section:
     titles = t.listing([index.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
     item, note = index.get("order.detectable", dimension=AGGREGATE), ""
-    pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.shown(item)
+    pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.as_text(item)
     if known(item):
-        pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
+        pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = index.link(item, f"{number(item.value)} points for a leader{single}")
@@ -164,9 +164,9 @@ def plan_section(index: RunIndex) -> b.Section:
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
     taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     worth, overlap = (index.get(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
-    independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
+    independent, errors = t.as_text(worth), "independent judges; needs texts of known quality"
     if known(worth):
-        independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.part_of(worth, "r")
+        independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.detail_of(worth, "r")
         errors = "" if r is None else f"their errors correlate at {number(r)}"
     conflict, detail = "none", "no judge shares a family with an agent"
     if shared := [clean(family, 60) for family in study.families if family and family in index.families.values()]:
@@ -191,14 +191,14 @@ def plan_section(index: RunIndex) -> b.Section:
          ", ".join(clean(judge.name, 60) for judge in study.judges)),
         ("Worth", independent, errors),
         ("Conflict", conflict, detail),
-        ("Held-out judge", outside_name(index) or "none", outside_state(index)),
-        ("Overlap", index.link(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Held-out judge", holdout_name(index) or "none", holdout_state(index)),
+        ("Overlap", index.link(overlap, t.as_text(overlap)), "mean correlation between two judges’ scores"),
         ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
          "retried once where a reply is no JSON; an invalid reply is never retried"),
         ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
          "after a hard kill; a drained stop repeats none"),
     ]  # fmt: skip
-    noted = [(title, tuple((term, b.noted(value, below and f" {below}")) for term, value, below in facts))
+    noted = [(title, tuple((term, b.with_note(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
     facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
     # The full text of a custom rubric.
@@ -232,7 +232,7 @@ def panel_section(index: RunIndex) -> b.Section:
             planted.append((planted_group(name, view.question, view.planted),))
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
-    lead = reference_words(index)
+    lead = built_in_judges(index)
     return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
 
 
@@ -251,16 +251,16 @@ def noise_section(index: RunIndex) -> b.Section:
     ):
         groups: dict[str, list[Measurement]] = {}  # values undefined for the same reason share a row
         for item in index.all(name):
-            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.sizes(item)}"
+            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.n_words(item)}"
             groups.setdefault(key, []).append(item)
         for group in groups.values():
             who = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
             ddof = t.listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
             about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
-            rows.append((about, index.link(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
+            rows.append((about, index.link(group[0], t.as_text(group[0], 3)), t.n_words(group[0]), meaning))
     for item in index.all("score.length_correlation"):
         detail = "correlation of the length of a text with its panel score"
-        rows.append(("Length and score", index.link(item, t.shown(item)), t.sizes(item), detail))
+        rows.append(("Length and score", index.link(item, t.as_text(item)), t.n_words(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
     return b.section("noise", "How much of it is noise?", lead, table or b.Prose("No noise floor was measured."))
@@ -293,7 +293,7 @@ def study_line(index: RunIndex) -> str:
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
-def reference_words(index: RunIndex) -> str:
+def built_in_judges(index: RunIndex) -> str:
     """The names of the built-in judges in a sentence; empty if there are none."""
     built_in, judges = {view.name for view in index.run.reference_panel}, [judge.name for judge in index.study.judges]
     if built_in and built_in.issuperset(judges):

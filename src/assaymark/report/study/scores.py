@@ -16,7 +16,7 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
-from assaymark.report.study.checks import binding
+from assaymark.report.study.checks import binding_fields
 from assaymark.report.study.controls import people_words
 from assaymark.report.text import known
 from assaymark.text import clean, count, number, prose
@@ -81,7 +81,7 @@ def panel_section(index: RunIndex) -> b.Section:
         panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
     cut = index.study.gates.publish
     axis = strip_axis([value for both in split.values() for value in both if value is not None], cut)
-    none = {name: "left out" if lost(index, name) else "no pair" for name in split}
+    none = {name: "left out" if is_left_out(index, name) else "no pair" for name in split}
 
     def dot(value: float | None, otherwise: str) -> Inline:
         return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
@@ -102,12 +102,12 @@ def panel_section(index: RunIndex) -> b.Section:
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
         both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
-        blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
+        blocks.append(_folded(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(index, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
         columns = [((f"{what} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
-                   (f"{what} without it", {n: "" if pair[1] is None or lost(index, n) else number(pair[1])
+                   (f"{what} without it", {n: "" if pair[1] is None or is_left_out(index, n) else number(pair[1])
                                            for n, pair in split.items()}), *columns]  # fmt: skip
     rows = tuple(
         ((clean(judge.name, 60), b.small(f" {clean(judge.family, 60)}") if judge.family != judge.name else ""),
@@ -115,7 +115,7 @@ def panel_section(index: RunIndex) -> b.Section:
         for judge in panel
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
-    blocks.append(_of_judges(len(panel), table))
+    blocks.append(_folded(len(panel), table))
     if sentence := spread_words(index):
         blocks.append(b.Prose(sentence, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
@@ -123,7 +123,7 @@ def panel_section(index: RunIndex) -> b.Section:
     if sentence := people_words(index):
         blocks.append(b.Prose((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
-    return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(index), tuple(blocks))
+    return b.Section("judges", "Do the judges agree, and is one of them odd?", agreement_answer(index), tuple(blocks))
 
 
 def spread_words(index: RunIndex) -> str:
@@ -137,7 +137,7 @@ def spread_words(index: RunIndex) -> str:
     return f"The lowest and the highest system are {t.listing(gaps)}. {why}" if len(gaps) > 1 else ""
 
 
-def _of_judges(n: int, block: Block, title: str = "") -> Block:
+def _folded(n: int, block: Block, title: str = "") -> Block:
     """A block with a part for each judge; with many judges it is folded on phones."""
     return b.Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
 
@@ -158,7 +158,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
     if any(people.values()):
         reached = index.value("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None else b.small(f" two people: {number(reached)}")
-        graded: dict[str, Inline] = {name: "not graded" if m is None else t.shown(m) for name, m in people.items()}
+        graded: dict[str, Inline] = {name: "not graded" if m is None else t.as_text(m) for name, m in people.items()}
         columns.append((("κ with people", two), graded))
     # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
     for measure, dimension, head, otherwise in (
@@ -172,12 +172,12 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
         axis, cells = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
-            cells[name] = otherwise if item is None else t.shown(item)
+            cells[name] = otherwise if item is None else t.as_text(item)
             if known(item):
                 over, shown = item.low is not None and item.low > 0, t.signed(item.value)
                 cells[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), shown, over)
                 if dimension == WINS:
-                    ends = t.ends_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
+                    ends = t.interval_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
                     cells[name] = (b.bold(shown) if over else shown, ends)
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
     levels = {name: _levels(index, name) for name in names}
@@ -191,7 +191,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
             some = f"{item.value:.1%}"
             if isinstance(lacking, int) and isinstance(asked, int):
                 some = f"{count(lacking)} of {count(asked)}"
-            missing[name] = f"{some}, left out" if lost(index, name) else some
+            missing[name] = f"{some}, left out" if is_left_out(index, name) else some
     return [*columns, ("Missing scores", missing)] if set(missing.values()) != {"none"} else columns
 
 
@@ -211,10 +211,10 @@ def pairs_words(index: RunIndex) -> str:
         for item in index.known("judge.own_family", dimension=WINS)
         if item.labels["judge"] != COMMON and (item.low or 0.0) > 0
     ]
-    return " ".join((*sentences, place_words(table)))
+    return " ".join((*sentences, position_words(table)))
 
 
-def place_words(table: TableView) -> str:
+def position_words(table: TableView) -> str:
     """The share of pairs that the position decided, over the judges."""
     shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
     ends = f"{shares[0]:.1%} of pairs"
@@ -236,17 +236,17 @@ def split_pairs(index: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str
     return pairs, split
 
 
-def lost(index: RunIndex, judge: str) -> bool:
+def is_left_out(index: RunIndex, judge: str) -> bool:
     """True if a judge was left out."""
     item = index.get("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def agree_words(index: RunIndex) -> str:
+def agreement_answer(index: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that lowers agreement."""
     item, gates = index.get(KAPPA, dimension=AGGREGATE), index.study.gates
     if not known(item):
-        return f"Not known: {t.shown(item).removeprefix('not measurable: ')}."
+        return f"Not known: {t.as_text(item).removeprefix('not measurable: ')}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
     sentence = f"{answer}: {index.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
     odd = odd_judge(index, item.value)
@@ -268,7 +268,7 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
     item, command = index.get(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     verdicts = (verdict for verdict in index.run.verdicts if verdict.publication_level != "no-claim")
-    held = Counter(field for verdict in verdicts for field in binding(verdict))
+    held = Counter(field for verdict in verdicts for field in binding_fields(verdict))
     lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in held.items()}
     if known(item) and (odd := odd_judge(index, item.value)) is not None:
         gain = f"{index.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
@@ -304,5 +304,5 @@ def orders_section(table: TableView) -> b.Section:
         for judge, counts in sorted(table.orders.items())
     )  # fmt: skip
     orders = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    blocks = (_of_judges(len(rows), orders),)
-    return b.Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)
+    blocks = (_folded(len(rows), orders),)
+    return b.Section("orders", "Does the order in which texts are shown decide?", position_words(table), blocks)

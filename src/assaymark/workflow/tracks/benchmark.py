@@ -20,7 +20,7 @@ from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
 from assaymark.claims.certification import Panel, build_file, count_levels
-from assaymark.claims.messages import built_in_note, english, listing
+from assaymark.claims.messages import built_in_text, english, listing
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
@@ -257,7 +257,7 @@ def _publish(
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
-        built_in = built_in_note(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
+        built_in = built_in_text(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
         words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(sentences) > 12:

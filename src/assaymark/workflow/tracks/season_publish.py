@@ -35,7 +35,7 @@ from assaymark.records import Context, Decision, Evidence, Measurement, content_
 from assaymark.report import ALONE, Site
 from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
-from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.season.feeds import verdict_records
 from assaymark.report.text import tally_words
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
@@ -215,7 +215,7 @@ def decide_judged_season(
     run = season_run(stored, material, judged, measurements, table, decided, lie)
     current = folder.publications / f"{run.last}.json"
     current.parent.mkdir(exist_ok=True)
-    runs.write_json(current, verdicts_of(index.SeasonIndex.of(run)))
+    runs.write_json(current, verdict_records(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
     note("writing pages", 2, 3)
     earlier = (path for path in sorted(current.parent.glob("*.json")) if path.stem <= current.stem)
