@@ -45,7 +45,7 @@ def study_of(url: str) -> str:
 
 
 def texts_of(good: dict[str, object], said: str, number: str) -> dict[str, tuple[str, bool]]:
-    """What may come back: by name, a text and whether it has the form that was asked for.
+    """Return possible replies by name: a text, and whether it has the requested form.
 
     ``good`` is such a reply, ``said`` names a field for prose in it, and ``number`` is a piece of it that holds one.
     """
@@ -138,7 +138,7 @@ class Finished:
                           if one.call is not None and one.call.raw_object in self.asked}  # fmt: skip
 
     def texts(self, key: str) -> tuple[str, str | None, bool]:
-        """Which reply a call got: its name, its text if there was one, and whether it has the form asked for."""
+        """Return the reply that a call got: its name, its text if any, and whether it has the requested form."""
         name = self.hostile.given[key]
         text, good = answers_to(self.asked[key].body).get(name, (None, False))
         return name, text, good

@@ -1,4 +1,4 @@
-"""What the verbs give back shows itself, and no more than may be said."""
+"""Results of the verbs display themselves, and show no more than their claims support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seasons day by day: the same bytes however often they were stopped; what goes wrong is written down."""
+"""Seasons day by day: the same bytes however often they were stopped, and errors on record."""
 
 # ruff: noqa: I001
 
@@ -391,7 +391,7 @@ BROKE = ModelError("no money left", retryable=False, quota=True)
 
 
 def test_a_provider_without_money_stops_a_replay_without_loss_and_a_live_season_goes_on(tmp_path):
-    """Nothing waits for a replay; a day of a live season does not come again."""
+    """A replay can wait; a day of a live season does not come again."""
     poor = [True]
     folder, one, who = scripted(tmp_path, lambda day: BROKE if day == "2024-03-06" and poor else orders())
     with pytest.raises(ModelError, match="no money left"):
@@ -492,7 +492,7 @@ def priced(day: str, field: str) -> dict[str, float]:
 
 
 def by_hand(shares: dict[str, float], days: list[str]) -> list[float]:
-    """What it is worth to buy these shares at the second day's opens, and hold."""
+    """Return the daily value of buying these shares at the second day's opens, and holding them."""
     opens = priced(days[1], "open")
     units = {name: 100_000.0 * share / (1 + COST) / opens[name] for name, share in shares.items()}
     worth = [math.fsum(held * priced(day, "close")[name] for name, held in units.items()) for day in days[1:]]

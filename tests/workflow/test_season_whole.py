@@ -1,6 +1,6 @@
-"""Seasons from a file to a site, at the command line: what a reader is shown follows from what was recorded.
+"""Seasons from a file to a site, at the command line: the pages follow from the records.
 
-The second of them is one in which everything goes wrong: handled by rule, written down, and seen on the pages.
+In the second one everything goes wrong: it is handled by rule, recorded, and shown on the pages.
 """
 
 # ruff: noqa: I001

@@ -227,7 +227,7 @@ class ClassLine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class MarketState:
     """Point-in-time data of the eligible instruments (``part``) at one close; S3 is scored with ``scored_by``."""
 
     row: int
@@ -332,7 +332,7 @@ class BenchMarket:
         whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
         return view, places[whole], closes[:, whole], prices.values
 
-    def _known(self, row: int) -> Known:
+    def _known(self, row: int) -> MarketState:
         view, part, closes, all_closes = self._part(row)
         day, first = self.days[row].astype(object), row - self.lookback
         if not part.size:
@@ -368,7 +368,7 @@ class BenchMarket:
             rows.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
         by_class = tuple(rows)
         arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
-        return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
+        return MarketState(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
     def _read_yield(self, row: int) -> tuple[int, float]:
         """Return the row of the newest ten-year yield known at the close of a row (-1 if none), and the yield."""

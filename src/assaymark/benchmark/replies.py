@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.market import MarketState
 from assaymark.benchmark.plan import PROFILE_WORDS, Profile
 from assaymark.benchmark.scores import SIGNALS, Convention, Position, Signal, Stage, StageState
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
@@ -49,7 +49,7 @@ _NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
 _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
 
 
-Found = tuple[dict[str, list[JSON]], dict[str, JSON], str]
+FoundValues = tuple[dict[str, list[JSON]], dict[str, JSON], str]
 """Values found in a reply: by ticker, those of unknown tickers, and the reason why its JSON could not be parsed."""
 
 
@@ -65,7 +65,7 @@ def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Ite
 
 def find_values(
     text: str, tickers: tuple[str, ...], key: str, column: str, cut: bool = False, *, salvage: bool = False
-) -> Found:
+) -> FoundValues:
     """Find every value for a ticker in a reply: in its JSON, else in complete rows of JSON, else line by line."""
     names, pattern, comma = _patterns(tickers)
     values, unknown, reasons = dict[str, list[JSON]](), dict[str, JSON](), list[str]()
@@ -363,7 +363,7 @@ def outside_call(
     return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
 
-def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
+def market_numbers(known: MarketState, listings: Sequence[Listing]) -> Text:
     """Return the market of a date as JSON members of a `MarketContext`, shared by all stages, profiles and agents."""
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
     places = {listing.id: listing for listing in listings}
@@ -453,18 +453,18 @@ def _system() -> Message:
     return Message("system", (Text.of(stage_template().part("system")),))
 
 
-def market_text(known: Known) -> Text:
+def market_text(known: MarketState) -> Text:
     """Return the market in the form of prompts, the same text for all stages and models."""
     parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(known).items()}
     day, lookback = known.day.isoformat(), known.returns.shape[0]
     return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
 
-Layer = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+PromptTable = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """A table in a prompt: its column names and its rows."""
 
 
-def layers(known: Known) -> dict[str, Layer]:
+def layers(known: MarketState) -> dict[str, PromptTable]:
     """Return the tables of a date in the form of prompts, the same for all models."""
     assets, macro, classes, news = [], [], [], []
     for line in known.lines:
@@ -492,7 +492,7 @@ def layers(known: Known) -> dict[str, Layer]:
 
 
 def stage_call(
-    agent: AgentSpec, stage: Stage, known: Known, market: Text, numbers: Text | None, convention: Convention,
+    agent: AgentSpec, stage: Stage, known: MarketState, market: Text, numbers: Text | None, convention: Convention,
     horizon: int, views: Floats, signals: Sequence[Signal], position: Position, tickers: Sequence[str],
     profile: Profile, cost_bps: float,
 ) -> CallSpec:  # fmt: skip

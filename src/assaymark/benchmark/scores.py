@@ -109,7 +109,7 @@ class DateResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CallExcerpt:
     """Excerpts of one call and its reply; ``cut``: the ledger has more; ``missing``: no reply came."""
 
     prompt: str = ""
@@ -129,7 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
-    heard: Mapping[tuple[date, Stage], Heard] = field(default_factory=dict)
+    heard: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
 
 
 __all__ = [

@@ -171,7 +171,7 @@ _RETURN: Final = re.compile(r".+_(?:log_?)?returns?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bars:
+class _FileBars:
     """Bars read from a file: its columns of a snapshot's table of bars, with the classes of instruments and notes."""
 
     columns: Mapping[str, Any]
@@ -231,7 +231,7 @@ def snapshot_from_file(
     return snapshot
 
 
-def _read(path: Path, *, sampled: bool = True) -> _Bars:
+def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     """Read the bars of a file of either layout; ``sampled`` drops Saturdays and Sundays of a wide one."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
@@ -259,10 +259,10 @@ def _read(path: Path, *, sampled: bool = True) -> _Bars:
         what += f" (got {', '.join(currencies)}); make one a currency"
         raise InputError(path.name, [Problem("currency", what)])
     columns = {"instrument": of, "event_date": days, "known_at": times, **values}
-    return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
+    return _FileBars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _Bars:
+def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _FileBars:
     """Read the bars of a wide table, with one row per day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -317,10 +317,10 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
         raise InputError(path.name, ["has no close on any weekday"])
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     classes = {name: asset_class for name, asset_class, _ in series if asset_class}
-    return _Bars(whole, classes, days, notes, portbench, empty=empty)
+    return _FileBars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
+def _tables(bars: _FileBars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Return bars, instruments and corporate actions as tables of a snapshot."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}

@@ -33,14 +33,14 @@ LONG_GAP = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class QualityReport:
     """Quality report of a store, see `condition`. ``problems`` and ``notes`` are ordered by kind, then instrument."""
 
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
 
 
-def condition(history: History, limits: Limits | None = None) -> Condition:
+def condition(history: History, limits: Limits | None = None) -> QualityReport:
     """Check the quality of a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
@@ -84,7 +84,7 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
     for series, end in ends:
         if int((last - end).astype("timedelta64[D]").astype(int)) > series.stale_days:
             notes.append(Problem(series.id, f"has ended: its last value is of {end}; later it reads as stale"))
-    return Condition(tuple(problems), tuple(notes))
+    return QualityReport(tuple(problems), tuple(notes))
 
 
 _BACK = (1, 20, 60)
@@ -105,7 +105,7 @@ class ClassOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class PriceQuote:
     """One instrument at one time: last close, its day, changes over 1, 20 and 60 days (or None), and the price path."""
 
     listing: Listing
@@ -142,7 +142,7 @@ def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int
     return tuple((history.days[there[at] + 1], int(holes[at])) for at in np.flatnonzero(holes))
 
 
-def quotes(view: AsOf) -> tuple[Quote, ...]:
+def quotes(view: AsOf) -> tuple[PriceQuote, ...]:
     """Return quotes of the instruments that can be held and have a close in the last 60 days, in the store's order."""
     prices, tradable = view.prices(max(_BACK) + 1), set(view.held())
     priced = []
@@ -156,7 +156,7 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
                 float(path[last] / path[last - back] - 1.0) if last >= back and np.isfinite(path[last - back]) else None
                 for back in _BACK
             )
-            priced.append(Quote(listing, float(path[last]), prices.days[last], changes, path[1:]))
+            priced.append(PriceQuote(listing, float(path[last]), prices.days[last], changes, path[1:]))
     return tuple(priced)
 
 

@@ -431,7 +431,7 @@ def generate_questions(
             raise UnknownNameError(what, name, choices)
     days = chosen_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
-    maker = _Maker(history, seed, window, horizon, lookback)
+    maker = _QuestionMaker(history, seed, window, horizon, lookback)
     questions: list[Question] = []
     for split, rows in days.items():
         left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
@@ -443,7 +443,7 @@ def generate_questions(
     return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
-class _Maker:
+class _QuestionMaker:
     """Generator of the questions of one set, day by day, so that one day is in memory at a time."""
 
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
@@ -456,7 +456,7 @@ class _Maker:
         self.closes[np.searchsorted(history.days, whole.days)] = whole.values
 
     def split(
-        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
+        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.DayView]], n: int
     ) -> list[Question]:
         """Make the questions of one split: each day has its share of each template plus earlier days' shortfall."""
         questions: list[Question] = []
@@ -464,7 +464,7 @@ class _Maker:
         for place, (row, kind, day) in enumerate(days, 1):
             equities = day.regime("EQ")
             for name, whole in left.items():
-                due = whole * place // count
+                due = whole * place // n
                 rng = generator("portbench", self.seed, name, day.day)
                 for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
@@ -494,7 +494,7 @@ class _Maker:
         self,
         rng: np.random.Generator,
         name: Template,
-        day: draws.Day,
+        day: draws.DayView,
         row: int,
         kind: AssetClass,
         before: int,
@@ -514,7 +514,7 @@ class _Maker:
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
+        self, rng: np.random.Generator, name: Template, day: draws.DayView, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
         """Draw one payload with its answer. Raises `Unsuitable` if the draw gives no question."""
         if name == "T1":

@@ -15,19 +15,19 @@ from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
-    Asking,
     DailySeries,
-    Draft,
+    Pull,
     Request,
     RetryPolicy,
     ServiceUnavailable,
+    SourceTables,
     TransientError,
     one_line,
 )
 
 
 def _kept(
-    what: str, request: Request, asking: Asking, series_of: Callable[[str], DailySeries],
+    what: str, request: Request, asking: Pull, series_of: Callable[[str], DailySeries],
     noted: Callable[[DailySeries, DailySeries], str],
 ) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
     """Fetch all series within the requested days, with notes. Raises `InputError` if any of them has a problem."""
@@ -95,7 +95,7 @@ _SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName"
 _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
 
 
-def fetch_yahoo(request: Request, asking: Asking) -> Draft:
+def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
     """Fetch daily bars of every symbol of the request."""
     problems = []
     for name, value in request.options.items():
@@ -122,7 +122,7 @@ def fetch_yahoo(request: Request, asking: Asking) -> Draft:
     return service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes)
 
 
-def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
+def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Pull) -> DailySeries:
     """Fetch one symbol through the client."""
     exceptions = client.exceptions
     try:
@@ -250,7 +250,7 @@ _DAY_MS = 86_400_000
 _MOST_PAGES = 400
 
 
-def fetch_exchange(request: Request, asking: Asking) -> Draft:
+def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
     """Fetch daily bars of every pair of the request."""
     module, name = service.library("ccxt", CCXT.extra), request.options.get("exchange", "")
     if not name:
@@ -291,7 +291,7 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     return tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes)
 
 
-def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:
+def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Pull) -> DailySeries:
     """Fetch all bars of one pair, page by page; a page without new bars is the last."""
     since = int(datetime.combine(request.first, datetime.min.time(), UTC).timestamp()) * 1000
     end = int(datetime.combine(request.last(asking.now), datetime.min.time(), UTC).timestamp()) * 1000

@@ -15,11 +15,11 @@ from assaymark.market.files import snapshot_from_file
 from assaymark.market.snapshot import Origin, stamped
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
-    Asking,
-    Draft,
+    Pull,
     Request,
     RetryPolicy,
     ServiceUnavailable,
+    SourceTables,
     TransientError,
     one_line,
 )
@@ -43,7 +43,7 @@ SOURCE = service.Source(
 
 
 def fetch_file(
-    request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]
+    request: Request, asking: Pull, folder: Path, suffixes: tuple[str, ...]
 ) -> tuple[Path, str, str, tuple[str, str]]:
     """Download one file of a dataset into ``folder``. Returns its path, its name, its commit, and notes."""
     hub = service.library("huggingface_hub", SOURCE.extra)
@@ -202,7 +202,7 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
     return parts
 
 
-def fetch(request: Request, asking: Asking) -> Draft:
+def fetch(request: Request, asking: Pull) -> SourceTables:
     """Fetch the one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
         path, _, _, notes = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
@@ -222,7 +222,7 @@ _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class QuestionFile:
     """A downloaded file of questions, one JSON object per line, with its provenance."""
 
     path: Path
@@ -232,7 +232,7 @@ class Questions:
     origin: Origin
 
 
-def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions:
+def fetch_questions(request: Request, asking: Pull, folder: Path) -> QuestionFile:
     """Fetch a file of questions into ``folder``; one that is not JSON Lines is refused and nothing is written."""
     with TemporaryDirectory() as place:
         fetched, name, commit, card = fetch_file(request, asking, Path(place), (".jsonl",))
@@ -255,7 +255,7 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
         "notes": notes,
     }  # fmt: skip
     write_atomic(provenance, (canonical_json(record) + "\n").encode())
-    return Questions(path, provenance, items, digest, origin)
+    return QuestionFile(path, provenance, items, digest, origin)
 
 
 def counted(data: bytes, name: str) -> int:

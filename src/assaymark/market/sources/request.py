@@ -200,8 +200,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """The settings of one pull: its time, the retry policy and the progress callback."""
+class Pull:
+    """One pull from a source: its time, the retry policy and the progress callback."""
 
     now: datetime
     manners: RetryPolicy
@@ -215,10 +215,10 @@ class Asking:
         self.progress(what, len(symbols), len(symbols))
 
 
-Draft = tuple[Mapping[str, Any], tuple[str, ...]]
+SourceTables = tuple[Mapping[str, Any], tuple[str, ...]]
 """Tables without the name of their snapshot, which is derived from them, and notes about them."""
 
-Fetch = Callable[[Request, Asking], Draft]
+Fetch = Callable[[Request, Pull], SourceTables]
 """Fetches from a source; raises `InputError` with all problems, or `ServiceUnavailable` if the service is down."""
 
 

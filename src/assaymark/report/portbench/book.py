@@ -23,7 +23,7 @@ from markupsafe import Markup
 from assaymark.benchmark.episode import BaselineResult, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Window
 from assaymark.benchmark.plan import BenchPlan, Profile, profile_named
-from assaymark.benchmark.questions.answers import Scored
+from assaymark.benchmark.questions.answers import ScoredReply
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
@@ -57,7 +57,7 @@ class BenchRun:
     measurements: Sequence[Measurement] = ()
     results: Sequence[EpisodeResult] = ()
     baselines: Sequence[BaselineResult] = ()
-    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # by model
+    answers: Mapping[str, Sequence[ScoredReply]] = field(default_factory=dict)  # by model
     notes: Sequence[str] = ()  # remarks for readers
     panel: str | None = None  # the report of the judged rationales, relative to this one
     pool: Sequence[Question] = ()  # the questions were drawn from it
