@@ -35,7 +35,7 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
-from assaymark.records import repeated
+from assaymark.records import duplicates
 
 DEFAULT_SIZE = 81
 """Default number of instruments, as in figures 28 to 30 of PortBench."""
@@ -169,7 +169,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
             if name not in by_id:
                 raise UnknownNameError("instrument", name, tuple(by_id))
         chosen = [by_id[name] for name in instruments]
-        if twice := repeated(instruments):
+        if twice := duplicates(instruments):
             problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
         if indices := [listing.id for listing in chosen if is_index(listing)]:
             problems.append(Problem("instruments", f"an index cannot be held ({', '.join(indices)})"))

@@ -20,7 +20,7 @@ from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import BiasRules, Frozen, MissingLimits, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id, repeated
+from assaymark.records import content_id, duplicates
 
 ProfileName = Literal["conservative", "balanced", "aggressive"]
 
@@ -128,7 +128,7 @@ class BenchPlan(Frozen):
             ("pipeline.profiles", [str(profile) for profile in self.pipeline.profiles]),
             ("pipeline.windows", list(self.pipeline.windows)),
         ):
-            twice = repeated(names)
+            twice = duplicates(names)
             if twice:
                 raise ValueError(f"{field}: each is named once (twice: {', '.join(twice)})")
         return self

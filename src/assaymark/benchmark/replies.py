@@ -20,7 +20,7 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext, is_outside
 from assaymark.market import Listing
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row, shown, strict_json
+from assaymark.prompting import PromptTemplate, Rejected, brief, fence, prompt_template, row, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
 
@@ -138,7 +138,7 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
 
 def named(tickers: list[str]) -> str:
     """Format the first tickers for a message, with the number of the others."""
-    few = (one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
+    few = (one if one.isascii() and one.isprintable() and len(one) < 20 else brief(one) for one in tickers[:3])
     return ", ".join(few) + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
@@ -236,7 +236,7 @@ def _unusable(reply: Reply) -> StageState | None:
     if reply.finish == "refusal":
         return StageState("refused", "the provider reports a refusal")
     if reply.finish == "failed":
-        return StageState("invalid", f"no answer: {shown(reply.text)}")
+        return StageState("invalid", f"no answer: {brief(reply.text)}")
     if len(reply.text) > MOST_CHARACTERS:
         return StageState("invalid", f"longer than {MOST_CHARACTERS} characters (got {len(reply.text)})")
     return None
@@ -246,7 +246,7 @@ def _nothing(text: str, json_reason: str) -> StageState:
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
-        return StageState("refused", f"says that it will not answer: {shown(text.strip()[:50])}")
+        return StageState("refused", f"says that it will not answer: {brief(text.strip()[:50])}")
     reason = "neither the JSON that was asked for nor a line 'TICKER: value'"
     return StageState("invalid", f"{reason} ({json_reason})" if json_reason else reason)
 
@@ -305,20 +305,20 @@ def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
         match = _WORD.match(value.strip()) if isinstance(value, str) else None
         if match and _REMARK.match(match.group(2)):
             return match.group(1).lower()
-        raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
+        raise _Unreadable(f"{brief(value)} is none of {', '.join(SIGNALS)}")
     number, percent = value, False
     if isinstance(value, str):
         match = _NUMBER.match(value)
         if match and _REMARK.match(match.group(3)):
             number, percent = float(match.group(1).translate(_TO_MINUS)), bool(match.group(2))
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise _Unreadable(f"{shown(value)} is no number")
+        raise _Unreadable(f"{brief(value)} is no number")
     if not abs(number) <= _LARGEST:
-        raise _Unreadable(f"{shown(value)} is out of all range")
+        raise _Unreadable(f"{brief(value)} is out of all range")
     if stage == "S3":
         return float(number), percent
     if percent:
-        raise _Unreadable(f"{shown(value)} is a percentage")
+        raise _Unreadable(f"{brief(value)} is a percentage")
     if not abs(number) <= 1 + _TINY:
         raise _Unreadable(f"{number:g} is outside -1 to 1")
     return min(max(float(number), -1.0), 1.0)

@@ -22,7 +22,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import FailedAttempt
 from assaymark.engine.schema import Attempt
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.records import canonical_json, problems_of, repeated
+from assaymark.records import canonical_json, duplicates, problems_of
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
@@ -195,7 +195,7 @@ def load_prices(path: Path | None = None) -> Prices:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as exc:
         raise InputError(source, [f"is not TOML: {exc}"]) from None
     patterns = [entry.pattern for entry in table.model]
-    twice = repeated(patterns)
+    twice = duplicates(patterns)
     if twice:
         raise InputError(source, [Problem("model", f"pattern {name!r} comes more than once") for name in twice])
     return Prices(source, table.model)

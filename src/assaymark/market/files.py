@@ -22,7 +22,7 @@ from assaymark.market.history import FIELDS, History, closing_times, known_at_cl
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, stamped, table_of
-from assaymark.records import canonical_json, repeated, sha256_text
+from assaymark.records import canonical_json, duplicates, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
 """Accepted names of the column of days, case-insensitive."""
@@ -89,7 +89,7 @@ def read_price_table(path: Path) -> Any:
             )
     except (OSError, pa.ArrowException) as exc:
         raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-    twice = repeated(table.column_names)
+    twice = duplicates(table.column_names)
     if twice:
         raise InputError(path.name, [Problem(name, "the column is there more than once") for name in twice])
     if table.num_rows == 0:

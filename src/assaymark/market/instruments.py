@@ -15,7 +15,7 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.notebook import Grid, Heading, Part, Result
-from assaymark.records import Instrument, repeated
+from assaymark.records import Instrument, duplicates
 from assaymark.text import count
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def price_findings(
     findings += [PriceFinding("order", str(day), "the day is in the table more than once") for day in unique[times > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
         findings.append(PriceFinding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
-    for name in repeated(ids):
+    for name in duplicates(ids):
         findings.append(PriceFinding("order", name, "the instrument is in the table more than once"))
     # The problems of each series
     for column, name in enumerate(ids):

@@ -25,7 +25,7 @@ from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
-from assaymark.prompting import Rejected, shown, strict_json
+from assaymark.prompting import Rejected, brief, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
 LARGEST_FILE: Final = 1 << 30
@@ -135,12 +135,12 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     keys = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
     for name, choices in zip(keys, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
         if fields.get(name) not in choices:
-            message = f"must be one of {', '.join(choices)} (got {shown(fields.get(name))})"
+            message = f"must be one of {', '.join(choices)} (got {brief(fields.get(name))})"
             problems.append(Problem(name, message))
     try:
         day = date.fromisoformat(str(fields.get(keys[3])))
     except ValueError:
-        message = f"must be a day such as 2025-03-03 (got {shown(fields.get(keys[3]))})"
+        message = f"must be a day such as 2025-03-03 (got {brief(fields.get(keys[3]))})"
         problems.append(Problem(keys[3], message))
     if problems:
         raise InputError("", problems)
@@ -158,7 +158,7 @@ def _question(fields: Mapping[str, JSON]) -> Question:
         return question
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
-        raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
+        raise InputError("", [Problem("assets", f"must be a list of names (got {brief(assets)})")])
     mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
     empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     answer, number = fields.get("answer"), fields.get("answer_numeric")
@@ -166,14 +166,14 @@ def _question(fields: Mapping[str, JSON]) -> Question:
         return replace(empty, answer=kinds.Number(float(number)))
     read = read_answer(empty, f"ANSWER: {answer}" if isinstance(answer, str | int | float) else "")
     if read.answer is None:
-        raise InputError("", [Problem("answer", f"{read.reason} (got {shown(answer)})")])
+        raise InputError("", [Problem("answer", f"{read.reason} (got {brief(answer)})")])
     return replace(empty, answer=read.answer)
 
 
 def _text(fields: Mapping[str, JSON], name: str) -> str:
     value = fields.get(name)
     if not (isinstance(value, str) and value):
-        raise InputError("", [Problem(name, f"must be a text (got {shown(value)})")])
+        raise InputError("", [Problem(name, f"must be a text (got {brief(value)})")])
     return value
 
 

@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS, table_of
-from assaymark.records import JSON, repeated
+from assaymark.records import JSON, duplicates
 
 T = TypeVar("T")
 
@@ -241,7 +241,7 @@ class Source:
         faults = []
         if self.symbols and not request.symbols:
             faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
-        for symbol in repeated(request.symbols):
+        for symbol in duplicates(request.symbols):
             faults.append(Problem(symbol, "is asked for more than once"))
         faults += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")

@@ -28,7 +28,7 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import MISSING, PIPELINE, Leaderboard
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -289,7 +289,7 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
 
 def built_in_note(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return stand_ins(english(), {}, index.run.built_in, models, made_by="models")
+    return built_in_text(english(), {}, index.run.built_in, models, made_by="models")
 
 
 def unbroken(text: str) -> str:
