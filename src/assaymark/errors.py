@@ -197,7 +197,7 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
             # One of the types that a value may have, unless it is a key.
             place = place if end in known_keys(kind, place[:-1]) else place[:-1]
         messages = by_place.setdefault(place, [])
-        messages += [words] if (words := _said(item, kind)) not in messages else []
+        messages += [words] if (words := _message(item, kind)) not in messages else []
     problems = []
     for place, messages in by_place.items():
         what = messages[0]
@@ -217,7 +217,7 @@ def likely_model(name: str) -> str | None:
     return next((form.format(name) for beginning, form in _MAKERS if beginning.fullmatch(name.lower())), None)
 
 
-def foreign(start: bytes) -> str | None:
+def foreign_format(start: bytes) -> str | None:
     """Name the format of a file that is neither text nor a table, from its first bytes; None if unrecognised."""
     if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
         return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
@@ -226,7 +226,7 @@ def foreign(start: bytes) -> str | None:
 
 def table_problem(error: BaseException, start: bytes = b"") -> str:
     """Return a message on why a table could not be read, from the reader's error and the first bytes of the file."""
-    if (kind := foreign(start)) is not None:
+    if (kind := foreign_format(start)) is not None:
         return kind
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
@@ -237,7 +237,7 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
     return f"cannot be read as a table: {line.removeprefix('CSV parse error: ')[:_MOST_SEEN]}"
 
 
-def _said(item: Mapping[str, Any], kind: Any) -> str:
+def _message(item: Mapping[str, Any], kind: Any) -> str:
     """Format one problem, with the value found where that helps, and a suggestion."""
     what, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
     name = str(item["loc"][-1]) if item["loc"] else ""
@@ -249,7 +249,7 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
         return f"unknown key; known are {listed}" if names else "unknown key"
     if what in ("value_error", "assertion_error"):
         text = str(item["msg"]).partition(", ")[2]
-        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_shown(raw)})"
+        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_excerpt(raw)})"
     if what in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "is missing"
     if what == "json_invalid":
@@ -280,7 +280,7 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
             should = "must be provider/name, such as openai/gpt-4o"
         likely = likely_model(raw) if isinstance(raw, str) and name == "model" else None
     meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(raw)) else ""
-    return f"{should} (got {_shown(raw)}){meant}"
+    return f"{should} (got {_excerpt(raw)}){meant}"
 
 
 def _may_hold_secret(text: str) -> bool:
@@ -288,7 +288,7 @@ def _may_hold_secret(text: str) -> bool:
     return re.match(r"\s*https?\W.*[@?]", text, re.IGNORECASE | re.DOTALL) is not None
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if isinstance(value, str) and _may_hold_secret(value):
         return "an address that may hold a secret, not shown"
     text = str(value) if type(value).__module__ == "datetime" else repr(value)

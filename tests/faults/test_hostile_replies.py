@@ -18,7 +18,7 @@ from provider_server import answer, echo_headers, flood, serving
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.prompting import no_json
+from assaymark.prompting import is_not_json
 from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 CANARY = "canary-7f31/Kd+secret-key"
@@ -178,7 +178,7 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
         _, text, good = run.texts(key)
         assert not good
         assert text is not None
-        assert no_json(text)
+        assert is_not_json(text)
     note("hostile replies", f"{kinds['agent']} to agents and {kinds['judge']} to judges, of {len(given)} kinds",
          "0 fatal; each recorded as it came, 50 MB too; 0 scores read from prose")  # fmt: skip
 

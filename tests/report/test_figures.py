@@ -145,7 +145,7 @@ def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_no_percent_co
 
 
 def points_of(svg: str, kind: str) -> list[tuple[float, float]]:
-    """Where the path of a class goes, from its relative moves."""
+    """The points of a path of a class, from its relative moves."""
     moves = re.search(rf'<path class="{kind}" d="M([^"]+)"|<path d="M([^"]+)" class="{kind}"', svg)
     numbers = [float(value) for value in re.findall(r"-?\d*\.?\d+", moves[1] or moves[2])]
     steps = np.array(numbers).reshape(-1, 2).cumsum(axis=0)  # moves add up without drift

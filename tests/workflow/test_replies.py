@@ -212,7 +212,7 @@ def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, 
     """Version 1 of the parser read a code fence as not JSON, and repeated no call."""
     with monkeypatch.context() as patched:
         patched.setattr(prompting, "strict_reply", strict_json)
-        patched.setattr(prompting, "no_json", lambda _text: False)
+        patched.setattr(prompting, "is_not_json", lambda _text: False)
         patched.setattr(locking, "PARSER", "1")
         store, judge = run_with(imported, fenced, verbs=("lock", "judge"))
     assert (json.loads((imported / "study.lock").read_text())["parser"], PARSER) == ("1", "2")

@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
+from assaymark.claims.findings import SMALL_GAP, Fields, Finding, cluster_findings
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, direction
+from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
@@ -148,7 +148,7 @@ class _BoardFamily:
         asked: list[tuple[ComparisonClaim, str]] = [(FIRST, of), (ABOVE, "")]
         for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
             for high, *other in combinations(models, kind.subjects):
-                named = (high,) if kind is FIRST else direction(name, high, other[0], self.known)
+                named = (high,) if kind is FIRST else higher_first(name, high, other[0], self.known)
                 yield replace(kind.claim(name, *named, size=size, on=board.words), scope="benchmark")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
@@ -194,7 +194,7 @@ class _BoardFamily:
             evidence = replace(evidence, status="rule-dependent")
         findings = [Finding("stability", "turned", None, tuple(turned.values()))] if turned else []
         if evidence.published:
-            findings += clusters_of(claim, evidence, self.known)
+            findings += cluster_findings(claim, evidence, self.known)
         if claim.asserts_order:
             findings += missing_findings(self.missing, evidence.compared)
         return Fields.unjudged(claim, evidence, findings, rules.preregistered)
@@ -343,7 +343,7 @@ class _FactClaims:
         within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
         says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
         subjects, rests = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
-        claim = _claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
+        claim = _bench_claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
         if any(verdict.publication_level == "no-claim" for verdict in rest):
             whole = self._verdict(claim, "Not every stress window was run for every model.", rests, "stable")
         else:
@@ -369,7 +369,7 @@ class _FactClaims:
             every = f"all {count_words(len(windows))} stress windows"
             says = f"stays within a drawdown of {_percent(limit)} in {every} under the {profile} profile"
         labels, ids = {"model": model, "profile": profile}, [item.id for item in windows]
-        claim = _claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
+        claim = _bench_claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
             return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
         planned, measured = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
@@ -382,7 +382,7 @@ class _FactClaims:
             f"Maximum drawdown: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. "
             "Each window is one history: this is what happened, and it has no interval."
         )
-        turned = [item.labels["window"] for item in windows if broken(item.value) != broken(_other(item))]
+        turned = [item.labels["window"] for item in windows if broken(item.value) != broken(_other_value(item))]
         verb = "falls" if len(turned) == 1 else "fall"
         return self._verdict(
             claim, reason, ids, None, turned, f"{listing(turned)} {verb} on the other side of the limit."
@@ -393,7 +393,7 @@ class _FactClaims:
         model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
         says = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
         labels = {"model": model, "profile": profile, "window": window}
-        claim = _claim("beats", labels, says, (model,), f"Sharpe ratio, {profile}")
+        claim = _bench_claim("beats", labels, says, (model,), f"Sharpe ratio, {profile}")
         if item.value is None:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
             return self._verdict(claim, f"{about} {item.state}.", [item.id], "not tested")
@@ -401,7 +401,7 @@ class _FactClaims:
             # The sign of an unsupported difference is not revealed.
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
             return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
-        other = _other(item)
+        other = _other_value(item)
         turned = [self.rules.other] if other is not None and other <= 0 else []
         value = f"{number(item.value)}{ends_words(item.low, item.high)}"
         reason = f"The difference is {value}, {p_words(p)} after Holm, {threshold(alpha)}."
@@ -414,14 +414,14 @@ class _FactClaims:
         rho = "is not defined" if item.value is None else f"is {number(item.value)}"
         order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
         says = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {rho}{ends}."
-        claim = _claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
+        claim = _bench_claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
         if low is None or high is None:
             reason = f"The rank correlation has no interval: {item.state}."
             return self._verdict(claim, reason, [item.id], "not tested")
         if low <= agreed <= high:
             reason = f"The interval{ends} contains {number(agreed)}, so neither is shown."
             return self._verdict(claim, reason, [item.id], "tie-class")
-        other = _other(item)
+        other = _other_value(item)
         turned = [self.rules.other] if other is not None and (other > agreed) != agree else []
         words = "" if other is None else f"it is {number(other)}."
         side = "above" if agree else "below"
@@ -429,11 +429,11 @@ class _FactClaims:
         return self._verdict(claim, reason, [item.id], None, turned, words, [*missing_findings(gone)])
 
 
-def _claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str) -> Claim:
+def _bench_claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str) -> Claim:
     return Claim(measurement_id(kind, labels), "benchmark", says, subjects, dimension, asserts_order=kind == "beats")
 
 
-def _other(item: Measurement) -> float | None:
+def _other_value(item: Measurement) -> float | None:
     other = item.detail.get("other", item.value)
     return float(other) if isinstance(other, (int, float)) else None
 

@@ -115,7 +115,7 @@ def index(
         grouped.setdefault(name, []).append(item)
         if labels.keys() == _PAIR:
             by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
-    contrasts = {(one.labels["dimension"], _both(one)): one for one in grouped.get("contrast", ())}
+    contrasts = {(one.labels["dimension"], _pair(one)): one for one in grouped.get("contrast", ())}
     effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
@@ -140,7 +140,7 @@ def index(
         dropped if families is None else tuple(families),
         frozenset(dimension for dimension, _ in contrasts),
         levels,
-        {(one.labels["dimension"], one.labels["dropped"], _both(one)): one for one in grouped.get("lofo.contrast", ())},
+        {(one.labels["dimension"], one.labels["dropped"], _pair(one)): one for one in grouped.get("lofo.contrast", ())},
         tests=tests,
     )
 
@@ -148,7 +148,7 @@ def index(
 _PAIR: Final = frozenset(("dimension", "high", "low"))
 
 
-def _both(item: Measurement) -> frozenset[str]:
+def _pair(item: Measurement) -> frozenset[str]:
     return frozenset((item.labels["high"], item.labels["low"]))
 
 
@@ -233,7 +233,7 @@ class SeasonGates:
     test: Test = "p"
 
 
-def rejecting(index: Index, rules: Rules) -> frozenset[str]:
+def usable_tests(index: Index, rules: Rules) -> frozenset[str]:
     """Return the tests that can reject in this design: with few clusters, a sign-flip test cannot."""
     if index.tests is not None:
         return index.tests
@@ -423,7 +423,7 @@ class DatasheetGates:
     measurements: tuple[str, ...] = ()
 
 
-def instruments_of(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
+def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
     """Evaluate the ``datasheet.gate`` measurements; no limit if the plan requires no datasheets."""
     gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:

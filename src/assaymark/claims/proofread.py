@@ -166,7 +166,7 @@ class RunVerdicts:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
         mark, why, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
-        return mark, why, _each(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
+        return mark, why, _distinct(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -245,7 +245,7 @@ class RunVerdicts:
 
     def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
         if verdict is not None:
-            return "-", why_not(verdict), ()
+            return "-", rejection_reason(verdict), ()
         if any(verdict.claim.dimension == score for verdict in self.verdicts):
             return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
         return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
@@ -257,7 +257,7 @@ class RunVerdicts:
         for where in dict.fromkeys((score, self.main)):
             if verdicts := self._nearest(relation, where):
                 if len(verdicts) == 1:
-                    return said(verdicts[0]), conditions_of(verdicts)
+                    return claim_text(verdicts[0]), conditions_of(verdicts)
                 highs, lows = (list(dict.fromkeys(verdict.claim.subjects[at] for verdict in verdicts)) for at in (0, 1))
                 verb = "scores" if len(highs) == 1 else "score"
                 joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(where)}."
@@ -298,12 +298,12 @@ def statement_key(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def said(verdict: Verdict) -> str:
+def claim_text(verdict: Verdict) -> str:
     """Format the statement of a supported verdict."""
     return prose(verdict.claim.statement, 400)
 
 
-def why_not(verdict: Verdict) -> str:
+def rejection_reason(verdict: Verdict) -> str:
     """Return the reason of the field that decided an unsupported claim, without the claim's direction."""
     reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
     agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
@@ -314,7 +314,7 @@ def why_not(verdict: Verdict) -> str:
     return (text[:1].lower() + text[1:] if text[1:2].islower() else text).rstrip(".")
 
 
-def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+def _distinct(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """Remove duplicate verdicts by claim id, because verdicts cannot be hashed."""
     return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
@@ -335,7 +335,7 @@ def proofread_sentence(
         stated = verbatim.publication_level
         lacking = tuple(text for text in conditions_of((verbatim,)) if not is_stated(text, [sentence, *following]))
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
-        return TextCheck(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
+        return TextCheck(mark, rejection_reason(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     parsed = read_sentence(sentence, run.names, before)
     if parsed is None:
         return _numbers(sentence, run)
@@ -350,7 +350,7 @@ def proofread_sentence(
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
     mark, reason = _mark(parsed, relation, score, ruling, run)
     if mark in ("x", "/"):
-        by = _each(v for _, _, entry in ruled for v in entry[2])
+        by = _distinct(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if parsed.others:
@@ -360,7 +360,7 @@ def proofread_sentence(
         return TextCheck(mark, reason)
     write, also = run.nearest(relation, score)
     if mark == "!" and ruling[0] == "!" and ruling[2]:
-        write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
+        write, also = claim_text(ruling[2][0]), conditions_of(ruling[2][:1])
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
@@ -550,18 +550,18 @@ def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> Cla
     if named is not None and named.claim.id.partition("[")[0] not in _HEADS:
         reached = named.publication_level
         if reached == "no-claim":
-            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
+            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", rejection_reason(named), ())
         conditions = tuple(condition.text for condition in named.conditions)
-        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
+        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, claim_text(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
     mark, reason, by = run.rule(relation, score)
     if mark not in ("x", "/"):
         names, where = listing(sorted({*relation.left, *relation.right})), run.words(score)
         about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
         sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
-        reason = f"the run supports “{said(by[0])}”" if mark == "!" and by else reason
+        reason = f"the run supports “{claim_text(by[0])}”" if mark == "!" and by else reason
         return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
     conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"
-    return ClaimCheck(passed, mark, level, " ".join(map(said, by)), "", conditions)
+    return ClaimCheck(passed, mark, level, " ".join(map(claim_text, by)), "", conditions)

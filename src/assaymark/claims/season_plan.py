@@ -30,7 +30,7 @@ from assaymark.plan import (
 )
 from assaymark.portfolio.broker import BrokerRules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id, problems_of, record, repeated
+from assaymark.records import content_id, duplicates, problems_of, record
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:
@@ -189,7 +189,7 @@ class Season(Frozen):
             ("panel", [judge.name for judge in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
-            if twice := repeated(names):
+            if twice := duplicates(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         if odd := [agent.name for agent in self.agents if "/" in agent.name or agent.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
@@ -356,7 +356,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
-    if twice := repeated([agent.name for agent in agents]):
+    if twice := duplicates([agent.name for agent in agents]):
         problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
     market: SeasonMarket | None = None
     with suppress(ValidationError):

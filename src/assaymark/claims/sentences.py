@@ -160,7 +160,7 @@ def name_key(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
-def _spelled(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """Return a pattern for a name, its parts joined by a space, hyphen or underscore, or nothing next to a digit."""
     parts = re.split(r"[\s_-]+", name.strip())
     pattern = re.escape(parts[0])
@@ -192,7 +192,7 @@ class RunNames:
     @cached_property
     def _named(self) -> re.Pattern[str]:
         names = [name for name in (*self.agents, *self.aliases) if name_key(name) in self.by_key]
-        spelled = sorted((_spelled(name) for name in names if name.strip()), key=len, reverse=True)
+        spelled = sorted((_name_pattern(name) for name in names if name.strip()), key=len, reverse=True)
         return re.compile(rf"(?<![\w.\\-])(?:{'|'.join(spelled) or '(?!)'})(?![\w]|-\w|\.\w|/\w{{0,20}}\.)", re.I)
 
     @cached_property
@@ -200,7 +200,7 @@ class RunNames:
         """Patterns of the scores: full names, and words that occur in only one score's name."""
         patterns = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
         named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
-        patterns += [(_spelled(score.replace("_", " ")), score) for score in named]
+        patterns += [(_name_pattern(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
         lead = "|".join(rf"(?<=\b{lead})" for lead in leads)

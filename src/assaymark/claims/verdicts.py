@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import PUT, Adversarial, Fields, put_to_people, with_people
+from assaymark.claims.findings import HUMAN_P, Adversarial, Fields, store_human_p, with_human_test
 from assaymark.claims.levels import (
     CELL_STATEMENTS,
     Index,
@@ -127,7 +127,7 @@ class ComparisonClaim(ClaimType):
     def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
             return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
-        pair = direction(dimension, subjects[0], subjects[1], index)
+        pair = higher_first(dimension, subjects[0], subjects[1], index)
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
     def evidence(self, claim: Claim, index: Index, rules: Rules) -> ClaimEvidence:
@@ -192,17 +192,17 @@ class ComparisonClaim(ClaimType):
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
         # Cached, because other rules do not change the result of the controls.
         place = "adversarial", claim.id, rules.cells, rules.alpha
-        adversarial = index.once(place, lambda: bias.adversarial_of(claim, index, rules))
-        instruments = rule.instruments_of(index, rules.on_failure)
+        adversarial = index.once(place, lambda: bias.assess_controls(claim, index, rules))
+        instruments = rule.datasheet_gates(index, rules.on_failure)
         bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
         if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
             return bare
         findings = [
-            rule_of(claim, evidence, index, rules) for rule_of in (bias.own_family_of, bias.length_of, bias.distinct_of)
+            rule_of(claim, evidence, index, rules) for rule_of in (bias.own_family, bias.length_bias, bias.distinctness)
         ]
         if self.asserts_order:
-            findings += [bias.other_judges_of(claim, evidence, index, rules), bias.missing_of(index, rules)]
-        findings += [bias.flagged_of(evidence, index), *bias.clusters_of(claim, evidence, index)]
+            findings += [bias.other_judges_finding(claim, evidence, index, rules), bias.missing_finding(index, rules)]
+        findings += [bias.flagged_finding(evidence, index), *bias.cluster_findings(claim, evidence, index)]
         return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
@@ -211,7 +211,7 @@ class ComparisonClaim(ClaimType):
         others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
         if not index.tested(claim.dimension):
             return others
-        return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
+        return others | self.other_rules(rules, rule.usable_tests(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
@@ -275,19 +275,19 @@ class FirstRankClaim(ComparisonClaim):
             reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
             reason = reason if pairs else "There is no other agent."
         else:
-            status = min((_survival(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
+            status = min((_drop_status(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
             weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
             lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant"
             worst = p_words(max(pair.plain for pair in pairs))
             about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
-            reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, index)[1]}{about}."
+            reason = f"{lead} ({worst} adjusted, at most), {_drop_status(dimension, weakest, index)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
             finding = StabilityFinding(weakest.stability.state, families)
         return ClaimEvidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
-        says = said("claim.says.first", agent=agent, count=count_said(len(index.agents)), scope=scope)
+        says = said("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
         untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
         led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
@@ -299,10 +299,10 @@ class FirstRankClaim(ComparisonClaim):
         elif not fields.evidence.published or len(led) < len(pairs) or not published:
             reason = said("claim.reason.no_lead")
         elif lost is not None:
-            reason = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
+            reason = said("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            reason = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
+            reason = said("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
         return says, said("claim.withheld.first", agent=agent), reason
 
 
@@ -326,7 +326,7 @@ class AboveClaim(ComparisonClaim):
             needed = threshold(orders_of(index, rules).level(dimension))
             reason = f"The difference is not resolved: {p_words(pair.plain)} adjusted, {needed}."
         elif not reason:
-            status, text = _survival(dimension, pair, index)
+            status, text = _drop_status(dimension, pair, index)
             reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {text}."
         ends = interval_words(item.low, item.high)
         gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
@@ -340,21 +340,21 @@ class AboveClaim(ComparisonClaim):
         first, second = sorted((high, low))
         says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
         floor = float(item.detail.get("noise_floor") or 0.0)
-        numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
+        numbers: dict[str, Value] = {"p": p_text(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
         if not index.families or not row.testable:
-            why = _untested_said(pair, item, index)
+            why = _untested_message(pair, item, index)
         elif row.unresolved:
             why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
         elif not pair.published & {"plain", "gated"}:
             why = said("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
-            why = _dropped_said(pair)
+            why = _drop_message(pair)
         elif fields.level == "no-claim":
             why = said("claim.reason.resolved", **numbers)
         else:
             periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
             why = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
-                       ends=ends_said(item, "points"), gap=gap, floor=floor, **numbers)  # fmt: skip
+                       ends=ends_text(item, "points"), gap=gap, floor=floor, **numbers)  # fmt: skip
         return says, said("claim.withheld.order", agents=withheld), why
 
 
@@ -377,7 +377,7 @@ class EquivalenceClaim(ComparisonClaim):
         status, reason = _untested(pair, item, index)
         if not reason:
             tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-            lost = _further_apart(pair, claim.dimension, index, rules)
+            lost = _families_apart(pair, claim.dimension, index, rules)
             status = "tie-class" if lost or not pair.within else "stable"
             text = f"but without {listing(lost)} they are further apart"
             text = text if lost else "also without any one judge family"
@@ -406,12 +406,12 @@ class EquivalenceClaim(ComparisonClaim):
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
             gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
         says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
-        lost = tuple(_further_apart(pair, AGGREGATE, index, rules))
+        lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
+        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_text(pair.p_within),
                    needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
-            cause = _untested_said(pair, item, index)
+            cause = _untested_message(pair, item, index)
         return says, said("claim.withheld.within", agents=names), cause
 
 
@@ -483,7 +483,7 @@ class CellClaim(ClaimType):
                 reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
         evidence = ClaimEvidence(status, reason, rests, published=published, tested=tested)
-        instruments = rule.instruments_of(index, rules.on_failure)
+        instruments = rule.datasheet_gates(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
@@ -493,7 +493,7 @@ ORDERS: Final[Mapping[str, ComparisonClaim]] = {kind.head: kind for kind in (FIR
 KINDS: Final[Mapping[str, ClaimType]] = {**ORDERS, "cell": CELL}
 
 
-def kind(claim: Claim) -> ClaimType:
+def claim_type(claim: Claim) -> ClaimType:
     """Return the kind of a claim by the prefix of its id; the number of subjects would not be unique."""
     head = claim.id.partition("[")[0]
     if head not in KINDS:
@@ -503,13 +503,13 @@ def kind(claim: Claim) -> ClaimType:
 
 def kind_of(claim: Claim) -> ClaimKind:
     """Return the name of the kind of a claim."""
-    return kind(claim).name
+    return claim_type(claim).name
 
 
 def suppressed_phrase(claim: Claim) -> str:
     """Return the phrase for an unsupported claim, without its statement or direction."""
     names, score = listing(sorted(claim.subjects)), measure_words(claim.dimension)
-    return kind(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
+    return claim_type(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
 
 
 def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
@@ -524,7 +524,7 @@ def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool 
     return claims + [CELL.put(AGGREGATE, (cell,), index, rules) for cell in judged]
 
 
-def direction(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
+def higher_first(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
     """Return two agents, the higher-scored first: by their contrast, or by their levels if there is none."""
     if index.tested(dimension):
         labels = index.contrast(dimension, first, other).labels
@@ -549,7 +549,7 @@ def decide_claims(
     """
     index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
     claims = candidate_claims(study.claims, index, rules)
-    ask_people(study, index, rules)
+    prepare_human_tests(study, index, rules)
     return tuple(decide(claim, index, rules, plan_hash, amended, variants) for claim in claims)
 
 
@@ -557,8 +557,8 @@ def decide(
     claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """Decide one claim, also under the other rules."""
-    own = kind(claim)
-    fields, touched = with_people(own.fields(claim, index, rules), index, rules), own.amended(amended)
+    own = claim_type(claim)
+    fields, touched = with_human_test(own.fields(claim, index, rules), index, rules), own.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
@@ -567,18 +567,18 @@ def decide(
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_people(own.fields(claim, index, other, for_level=True), index, other).level
+        name: with_human_test(own.fields(claim, index, other, for_level=True), index, other).level
         for name, other in (own.variants(claim, index, rules) if variants else {}).items()
     }
     says, conditions = own.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
     return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
 
 
-def ask_people(study: Study, index: Index, rules: Rules) -> None:
+def prepare_human_tests(study: Study, index: Index, rules: Rules) -> None:
     """Store in an index, once, which claims of a study are tested on people's grades; nothing without grades."""
-    if index.named("human.contrast") and PUT not in index.memo:
+    if index.named("human.contrast") and HUMAN_P not in index.memo:
         claims = candidate_claims(study.claims, index, rules, cells=False)
-        put_to_people((kind(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
+        store_human_p((claim_type(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
 
 
 # Helpers of several kinds
@@ -593,7 +593,7 @@ def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[Stabil
     return "tie-class", ""
 
 
-def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
+def _families_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
     """Return the judge families without which two agents are not within the margin of each other."""
     drops = {family: index.drop(dimension, family, pair.row.high, pair.row.low) for family in index.families}
     return [
@@ -603,7 +603,7 @@ def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules)
     ]
 
 
-def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
+def _drop_status(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
     """Return the status and text (after "is significant") for leaving out each judge family of a published order."""
     stability, families = pair.stability, listing(list(pair.stability.families))
     if stability.state == "stable":
@@ -633,24 +633,24 @@ def contains_zero(probe: rule.Signed | None) -> bool | None:
 # Messages for numbers
 
 
-def p_said(p: float) -> Said:
+def p_text(p: float) -> Said:
     """Return the message for a p-value."""
     if p < 0.001 or p >= 0.9995:
         return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
     return said("claim.reason.p", p=p)
 
 
-def ends_said(item: Measurement, key: str) -> Said | str:
+def ends_text(item: Measurement, key: str) -> Said | str:
     """Return the message for an interval, by its key; empty if there is none."""
     return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
 
 
-def count_said(n: int) -> Said | int:
+def count_text(n: int) -> Said | int:
     """Return the message for a count as a word; large counts stay numbers."""
     return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
-def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
+def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Said:
     """Return the message on why a pair cannot be tested: one judge family, or too few periods."""
     if not index.families:
         return said("claim.reason.one_family")
@@ -661,7 +661,7 @@ def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
     return said("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
 
 
-def _dropped_said(pair: PairResult) -> Said:
+def _drop_message(pair: PairResult) -> Said:
     """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
     return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims import levels as rule
-from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
-from assaymark.claims.findings import PUT
+from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, is_about
+from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import PairRow, row_of
 from assaymark.claims.recompute import Differences, Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import SeasonClaims, decide_season
-from assaymark.claims.verdicts import KINDS, decide, kind
+from assaymark.claims.verdicts import KINDS, claim_type, decide
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import AGGREGATE, JSON, Measurement, Scope, Verdict, canonical_json, parse, problems_of, record
 
@@ -133,7 +133,7 @@ class _StudyCertificate(_CertificateHead):
         for name in ("kappa", "test", "source"):
             if getattr(rules, name) != defaults[name].default:
                 yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-        yield from _named(stated, defaults)
+        yield from _name_problems(stated, defaults)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
             if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -186,7 +186,7 @@ class _SeasonCertificate(_CertificateHead):
             **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
             **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
         }
-        problems = [*_named(raw, defaults)]
+        problems = [*_name_problems(raw, defaults)]
         for name, forms in kinds.items():
             boolean = bool not in forms and isinstance(raw.get(name), bool)
             if name in raw and (boolean or not isinstance(raw[name], forms)):
@@ -202,7 +202,7 @@ class _SeasonCertificate(_CertificateHead):
         yield from problems
 
 
-def _named(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
+def _name_problems(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems: missing rules and unknown names."""
     for name in sorted({*stated} ^ {*defaults}):
         yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
@@ -254,13 +254,13 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and return the differences (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
-    checks = (_season if season else _study)(certificate)
+    checks = (_verify_season if season else _verify_study)(certificate)
     return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
-def _study(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a study."""
-    document, measurements = _read(certificate)
+    document, measurements = _parse(certificate)
     study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
         recomputation = Recomputation(study, rules, measurements)
@@ -275,7 +275,7 @@ def _study(certificate: Mapping[str, JSON]) -> Differences:
             if others is None or scale not in others.scales:
                 continue
             columns = others.scales[scale]
-            left = [pair for pair in pairs if scale != claim.dimension or not about(claim, *pair)]
+            left = [pair for pair in pairs if scale != claim.dimension or not is_about(claim, *pair)]
             if columns is None:
                 other = {pair: PairRow(*pair, testable=False, p={}) for pair in left}
             else:
@@ -283,9 +283,9 @@ def _study(certificate: Mapping[str, JSON]) -> Differences:
             if other:
                 checks.given("p-values of the pairs that the claim is not about are")
             rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
-        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(document.people_p)}})
+        index = replace(index, rows=rows, memo={HUMAN_P: {f"other {at}": p for at, p in enumerate(document.people_p)}})
         # The claim rebuilt from these measurements: its kind, dimension and subjects determine its statement.
-        claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
+        claim = claim_type(claim).put(claim.dimension, claim.subjects, index, rules)
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
         checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
         checks.compare_verdicts(stated, verdict)
@@ -294,14 +294,14 @@ def _study(certificate: Mapping[str, JSON]) -> Differences:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
 
-def _season(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a season."""
     try:
-        stated = parse(_SeasonCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
+        stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
         if problems := list(stated.wrong()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(condition) for condition in raw["hindsight"])})
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_message_of(condition) for condition in raw["hindsight"])})
         items = []
         for at, entry in enumerate(stated.tables):
             text = canonical_json({"method": "", "value": None} | entry)
@@ -342,7 +342,7 @@ def _season(certificate: Mapping[str, JSON]) -> Differences:
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
 
 
-def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Measurement, ...]]:
+def _parse(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Measurement, ...]]:
     """Parse a certificate and its measurements; raises `InputError` with every problem."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
@@ -355,7 +355,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Mea
             )
         raise InputError(SOURCE, [Problem("format", what)])
     try:
-        parsed = parse(_StudyCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
+        parsed = parse(_StudyCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
     except InputError as exc:
         problems = []
         for problem in exc.problems:
@@ -372,7 +372,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Mea
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(parsed, section)):
-            item, wrong = _measurement(entry, section, f"{section}.{at}")
+            item, wrong = _parse_measurement(entry, section, f"{section}.{at}")
             problems += wrong
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
@@ -383,7 +383,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Mea
     return parsed, tuple(measurements)
 
 
-def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
+def _rearrange(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     """Rearrange a certificate: the fields of the verdict together, as in `Verdict`."""
     raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
     five = certificate.get("tuple")
@@ -395,7 +395,7 @@ def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     return raw | {"verdict": verdict} | stated
 
 
-def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
+def _parse_measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
     """Parse one measurement of a section; returns it or None, and the problems."""
     stated = entry.get("id")
     match = _ID.fullmatch(stated) if isinstance(stated, str) else None
@@ -444,10 +444,10 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     return (None if problems else item), problems
 
 
-def _said_of(raw: Any) -> Said:
+def _message_of(raw: Any) -> Said:
     def value(argument: Any) -> Any:
         if isinstance(argument, dict):
-            return _said_of(argument)
+            return _message_of(argument)
         return tuple(map(str, argument)) if isinstance(argument, list) else argument
 
     return Said(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

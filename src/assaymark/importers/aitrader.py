@@ -114,7 +114,7 @@ class TrackPrices:
         )  # fmt: skip
 
         def wrong(line: int, what: str, column: str = "") -> None:
-            tally.problem(read.joined(f"{name} line {line}", column), what)
+            tally.problem(read.place_of(f"{name} line {line}", column), what)
 
         try:
             for line, row in read.csv_rows(read.text_of(name, data), wrong):
@@ -223,7 +223,7 @@ _THINK: Final = re.compile(r"<think>(.*?)</think>", re.S)
 _TOOL_OUTPUT: Final = "Tool results:"
 
 
-def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
+def company_names(texts: Iterable[str | None]) -> Mapping[str, str]:
     """Return the company name of each code, which price files lack: the name most often next to it in brackets."""
     seen: dict[str, Counter[str]] = {}
     for text in texts:
@@ -237,7 +237,7 @@ def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
     return {code: name for code, name in sorted(names.items()) if name not in shared}
 
 
-def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
+def step_texts(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
     """Return the rationales of a step, and its flags: ``think-block``, ``tool-output``, ``no-finish-signal``."""
     written = text or ""
     # reasoning in <think> blocks is a separate rationale: only one of the models logged it
@@ -328,7 +328,7 @@ class LogStep:
         self, number: int, context_id: str, mismatches: Sequence[Mismatch], provenance: records.Provenance
     ) -> records.Decision:
         """Build the decision of a step; ``mismatches`` are those of its portfolio."""
-        rationales, marks = texts_of(self.line.rationale)
+        rationales, marks = step_texts(self.line.rationale)
         flags = [*marks, *dict.fromkeys(f"{_CHECKS[mismatch.kind]}-mismatch" for mismatch in mismatches)]
         decided, call = self.track.utc(self.at), records.CallFacts()
         written = [datetime.fromisoformat(timestamp) for timestamp in self.line.timestamps]
@@ -368,7 +368,7 @@ class TraderLog:
         lines = 0
         for place, text, tree in read.json_objects("steps", name, data, tally, progress):
             lines += 1
-            line = None if tree is None else read.shaped(LogLine, text, place, tally)
+            line = None if tree is None else read.try_model(LogLine, text, place, tally)
             if line is None:
                 continue
             track = TRACKS.get(line.track)
@@ -383,7 +383,7 @@ class TraderLog:
                     else:
                         self.prices[line.track] = TrackPrices(track, *picked, tally)
                 except InputError as exc:
-                    tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
+                    tally.problems += [Problem(read.place_of(exc.source, one.where), one.what) for one in exc.problems]
             if line.track not in self.prices or not self.prices[line.track].steps:
                 without[line.track][0] += 1
                 continue
@@ -438,10 +438,10 @@ def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
     tally = report.Tally()
     log = TraderLog(files, tally)
     tally.refuse("aitrader")
-    return tuple(_audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
+    return tuple(_audit_run(steps, log.prices[track]) for (track, _), steps in log.runs().items())
 
 
-def _audit_of(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
+def _audit_run(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
     """Audit one agent's steps on one track, oldest first."""
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
@@ -472,14 +472,14 @@ def import_aitrader(
         stamps.setdefault(step.line.track, set()).add(step.at)
     # agents at one step of a track answered the same question: its steps are numbered from 1
     numbers = {(track, at): n for track, times in stamps.items() for n, at in enumerate(sorted(times), start=1)}
-    names = names_in(step.line.rationale for step in log.steps)
+    names = company_names(step.line.rationale for step in log.steps)
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
         instruments = tuple(
             records.Instrument(symbol, symbol, names.get(symbol, ""), prices.track.asset_class)
             for symbol in prices.symbols
         )
-        audit = _audit_of(steps, prices)
+        audit = _audit_run(steps, prices)
         audits.append(audit)
         before = Account(steps[0].track.capital)
         for step in steps:
@@ -517,7 +517,7 @@ def import_aitrader(
     kinds = Counter(mismatch.kind for audit in audits for mismatch in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
-    notes += report.replayed(decisions, "step")
+    notes += report.replay_notes(decisions, "step")
     for audit in audits:
         checked = audit.reconciliation
         last = "not known" if audit.last_nav is None else f"{audit.last_nav:,.2f}"
@@ -573,7 +573,7 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
                 account = step.book or account
             stated = day not in by_day or by_day[day][-1].book is not None
             record.books += valued(agent, day, account, "ok" if stated else "not stated")
-        checked = _audit_of(run, prices).reconciliation
+        checked = _audit_run(run, prices).reconciliation
         for kind in RELIABILITY:
             details = tuple(
                 f"{mismatch.step}\t{str(mismatch).removeprefix(f'{mismatch.step}: ')}"

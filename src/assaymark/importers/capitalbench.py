@@ -248,7 +248,7 @@ class Record(read.StrictModel, Generic[S]):
             for name in names:
                 if name not in options:
                     yield f"submission.{place}: is none of the round's options (got {name!r})"
-            for name in records.repeated(names):
+            for name in records.duplicates(names):
                 yield f"submission.{place}: names {name!r} twice"
         if isinstance(submission, WeightSubmission):
             total = sum(holding.allocation_pct for holding in submission.portfolio)
@@ -263,7 +263,7 @@ class Record(read.StrictModel, Generic[S]):
         call, times = self.call, []
         for part in ("started_at_utc", "completed_at_utc"):
             try:
-                times.append(read.moment(getattr(call, part)))
+                times.append(read.parse_time(getattr(call, part)))
             except ValueError as exc:
                 raise ValueError(f"call.{part}: {exc}") from None
         started, ended = times
@@ -379,7 +379,7 @@ def import_capitalbench(
         inner = submission.get("metadata")
         keys = {*submission, *(f"metadata.{key}" for key in (inner if isinstance(inner, dict) else ()))}
         shape, kind = next((name, kind) for name, (kind, own) in _SHAPES.items() if own & keys or not own)
-        if (record := read.shaped(kind, line, place, tally)) is None:
+        if (record := read.try_model(kind, line, place, tally)) is None:
             continue
         if record.round_id in broken:
             broken[record.round_id] += 1

@@ -136,7 +136,7 @@ class _DecisionBuilder:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
-        absent = _absent(name, sheet, self.columns_of("decisions"), self.tally)
+        absent = _missing_columns(name, sheet, self.columns_of("decisions"), self.tally)
         if not rows and not (sheet.broken or sheet.lost):
             self.tally.problem(name, "holds no decision: no row below the header")
         if absent or not rows:
@@ -290,7 +290,7 @@ class _DecisionBuilder:
     def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
-        if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
+        if _missing_columns(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
         unknown: list[tuple[DataRow, _Answer]] = []
@@ -394,7 +394,7 @@ class ContextBuilder:
                 for place, fact in facts
                 if fact.unit != "text"
             }
-            double = dict(_doubles(cells))
+            double = dict(_conflicts(cells))
             for cell, (place, values) in double.items():
                 subject = _subject(cell[0], cell[1])
                 hint = "one is wrong, or they need an as_of each (facts.as_of in the map)"
@@ -422,14 +422,14 @@ class ContextBuilder:
                 self._rules.setdefault(key, []).append((row.place, rule))
         for key, rules in self._rules.items():
             cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}
-            for cell, (place, values) in _doubles(cells):
+            for cell, (place, values) in _conflicts(cells):
                 self.tally.problem(f"{place}, {named.limit}", f"two values for {cell[0]} in {key!r} {values}")
                 self._lose(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
     def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
         """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
-        absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
+        absent = _missing_columns(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
         outcomes = [column for column in sheet.columns if names_later(column)]
         if outcomes:
             what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
@@ -534,7 +534,7 @@ class ContextBuilder:
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
 
 
-def _absent(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
+def _missing_columns(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
     """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:
@@ -546,7 +546,7 @@ def _subject(field: str, instrument: str) -> str:
     return f"{field or '(unnamed)'} of {instrument}" if instrument else field or "(unnamed)"
 
 
-def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
+def _conflicts(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
     """Yield the cells with more than one value: the place of the second value, and a text with both."""
     seen: dict[Any, dict[str, str]] = {}
     for place, (cell, value) in cells.items():

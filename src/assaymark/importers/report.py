@@ -281,7 +281,7 @@ def week_of(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
+def replay_notes(decisions: Iterable[records.Decision], what: str) -> list[str]:
     """Return a note on decisions that were written more than a day after their ``what``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
     note = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers.report import TableProblems
-from assaymark.records import repeated
+from assaymark.records import duplicates
 from assaymark.rows import FileRows
 
 Bools = NDArray[np.bool_]
@@ -130,12 +130,12 @@ class RoleTable:
         self.used: set[str] = set()
         self._open: set[str] = set()
         names = self.rows.column_names
-        if twice := repeated(names):
+        if twice := duplicates(names):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
         elif not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
         self.problems.refuse()
-        self.plain = {_plain(name): name for name in reversed(names)}
+        self.plain = {_normalise(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
         taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
         people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
@@ -153,7 +153,7 @@ class RoleTable:
     def _roles(self) -> dict[str, str]:
         """Return the column of each role; several candidates are a problem, or a note if the role is optional."""
         named = {name: role for role, names in SYNONYMS.items() for name in reversed(names)}
-        roles = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
+        roles = {named.get(_normalise(role), role): column for role, column in self.wanted.roles.items()}
         for role, column in roles.items():
             self.unknown(f"--map {role}", "role", (role,), ROLES)
             try:
@@ -161,7 +161,7 @@ class RoleTable:
             except InputError as exc:
                 self.problems.add(f"--map {role}={column}", exc.problems[0].what)
         self.problems.refuse()
-        spoken = _parts(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        spoken = _source_columns(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
         free = {name: column for name, column in self.plain.items() if column not in spoken}
         for role in _EXACT[: None if self.human else -2]:  # inclusion probabilities need human grades
             if role in free and role not in roles:
@@ -174,10 +174,10 @@ class RoleTable:
             columns = [free[name] for name in names if name in free]
             columns = columns or [free[name] for name in LATE.get(role, ()) if name in free][:1]
             if len(columns) > 1 and role in ("length", "text", "order"):
-                what = f"{listed(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+                what = f"{abridge(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
                 self.left.append(what)
             elif len(columns) > 1:
-                what = f"{listed(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
+                what = f"{abridge(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
                 self.problems.add("header", what)
                 self._open.add(role)
             elif columns:
@@ -188,12 +188,12 @@ class RoleTable:
 
     def free(self) -> list[str]:
         """Return the columns without a role."""
-        taken = _parts(self.roles) | set(self.human)
+        taken = _source_columns(self.roles) | set(self.human)
         return [name for name in self.rows.column_names if name not in taken]
 
     def need(self, *roles: str) -> None:
         """Note every required role without a column, with the column that may be meant."""
-        columns = listed([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
+        columns = abridge([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
         columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
         free, header = self.free(), self.file.unit == "line"
         if not self.roles and not self._open:
@@ -206,7 +206,7 @@ class RoleTable:
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                near = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _plain(name))}), "")
+                near = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _normalise(name))}), "")
                 what = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
                 if role == "agent" and not near and sum(map(self.is_number, free)) > 1:
@@ -216,11 +216,11 @@ class RoleTable:
     def column(self, role: str) -> Any:
         """Return the column of a role as trimmed text, empty for nulls."""
         self.used.update(self.roles[role].split("+"))
-        return pc.utf8_trim_whitespace(pc.fill_null(_flat(self.file.column(self.roles[role])).cast(pa.string()), ""))
+        return pc.utf8_trim_whitespace(pc.fill_null(_decode(self.file.column(self.roles[role])).cast(pa.string()), ""))
 
     def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
         """Return the distinct texts of a role's column and the code of each row; empty cells are noted."""
-        words, codes = coding(self.column(role))
+        words, codes = texts_and_codes(self.column(role))
         self.refuse_empty(role, words, codes, np.arange(codes.size))
         if name:
             words = self.names(role, words, codes)
@@ -242,7 +242,7 @@ class RoleTable:
             self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
         if changed := [f"{old} as {new}" for old, new in zip(words, labels, strict=True) if old != new]:
             many = "criteria" if role == "criterion" else f"{role}s"
-            self.filled.append(f"names of {many} written without []=,|: {listed(changed, 3)}")
+            self.filled.append(f"names of {many} written without []=,|: {abridge(changed, 3)}")
         if len(set(labels)) < len(set(words)):
             self.problems.add(self.roles.get(role, role), "two names differ only in characters that a name cannot have")
         return labels
@@ -264,7 +264,7 @@ class RoleTable:
         """Return a column as numbers (NaN if missing), and the mask of rows with other content."""
         if name in self._numbers:
             return self._numbers[name]
-        column = _flat(self.file.column(name))
+        column = _decode(self.file.column(name))
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.string())
         kind, none = column.type, pa.array(np.zeros(len(column), dtype=bool))
@@ -277,8 +277,8 @@ class RoleTable:
             values, bad = pc.cast(column, pa.float64(), safe=False), none
         else:
             values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
-        numbers = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
-        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
+        numbers = np.array(_combine(values).to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(_combine(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
         self._numbers[name] = np.where(wrong, np.nan, numbers), wrong
         return self._numbers[name]
 
@@ -301,15 +301,15 @@ class RoleTable:
             text = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
             passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
                               for words in (_PASS, _FAIL))  # fmt: skip
-            self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
-                               f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
+            self.filled.append(f"{name}: {abridge([label for label in labels if label in _PASS])} is 1 and "
+                               f"{abridge([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
         alike: dict[str, list[int]] = {}  # rows by text, those with a decimal comma under ","
         for row in np.flatnonzero(bad).tolist():
             seen = cells[row].as_py().strip()
             alike.setdefault("," if _COMMA.fullmatch(seen) else seen, []).append(row)
         if np.isnan(values).all() and len(labels) > 1 and "," not in alike:
-            shown = listed([f"{label:.40}" for label in labels], 5)
+            shown = abridge([f"{label:.40}" for label in labels], 5)
             self.problems.add(name, f"holds the labels {shown}; write them as numbers, or two of them as pass and fail")
             return values.copy()
         self.unread = True
@@ -321,27 +321,27 @@ class RoleTable:
         return values.copy()
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     return _CAMEL.sub("_", name.strip()).lower().replace(" ", "_").replace("-", "_")
 
 
-def _parts(roles: Mapping[str, str]) -> set[str]:
+def _source_columns(roles: Mapping[str, str]) -> set[str]:
     """Return the columns that roles are read from."""
     return {part for column in roles.values() for part in column.split("+")}
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def abridge(names: Sequence[str], most: int = 8) -> str:
     """Join names by commas; of many, list the first few."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _flat(column: Any) -> Any:
+def _decode(column: Any) -> Any:
     """Decode a dictionary column."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _whole(column: Any) -> Any:
+def _combine(column: Any) -> Any:
     """Combine the chunks of a column."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
@@ -353,16 +353,16 @@ class Coded(NamedTuple):
     codes: Ints
 
 
-def coded(column: Any) -> Coded:
+def encode(column: Any) -> Coded:
     """Encode a column of any type as distinct words and codes; nulls are the empty word."""
-    encoded = pc.fill_null(_flat(column).cast(pa.string()), "").dictionary_encode()
-    encoded = _whole(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
+    encoded = pc.fill_null(_decode(column).cast(pa.string()), "").dictionary_encode()
+    encoded = _combine(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
     return Coded(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
-def coding(column: Any) -> tuple[list[str], Ints]:
+def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
     """Return the distinct texts of a column, and each row's index into them."""
-    words, codes = coded(column)
+    words, codes = encode(column)
     return words.to_pylist(), codes
 
 
@@ -384,7 +384,7 @@ PairOrders = Mapping[str, int]
 ``same_place``, ``first_place``, ``one_tie``)."""
 
 
-def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
+def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
@@ -403,12 +403,12 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
-        swapped, readable = shown_swapped(words)
+        swapped, readable = swap_masks(words)
         what = "must be ab or ba"
         cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
     turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
     value = np.concatenate([
-        _won(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
+        _wins(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
     ])  # fmt: skip
     rows = np.arange(item.size)
     if twice:
@@ -417,9 +417,9 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
     # unreadable verdicts: a note, or a problem if none is readable
     unread = Counter[str]()
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
-        labels, codes = coding(cells.column(role))
+        labels, codes = texts_and_codes(cells.column(role))
         unread.update(labels[code] or "empty" for code in codes[np.isnan(values)].tolist())
-    lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
+    lost, seen = unread.total(), abridge([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
     if lost == value.size:
         what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
         cells.problems.add(cells.roles[columns[0]], what)
@@ -444,10 +444,10 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
         rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
     sitting = pair * item.size + rows if twice else pair  # both orders of a row belong together
-    return scored, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
+    return scored, _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
 
 
-def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
+def swap_masks(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
     """Return masks of the rows with swapped order, and of readable rows; if 0 occurs, 1 means swapped."""
     lower = pc.utf8_lower(words)
     flag = bool(pc.any(pc.equal(lower, "0")).as_py())
@@ -463,9 +463,9 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
+def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
     """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
-    words, codes = coding(cells.column(role))
+    words, codes = texts_and_codes(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
@@ -477,7 +477,7 @@ def _won(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 
 
-def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
+def _outcomes(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
     """Count the outcomes of pairs that each judge saw in both orders; repeats of one order have equal weights."""
     keys, at = np.unique(pair, return_inverse=True)
     with np.errstate(invalid="ignore"):

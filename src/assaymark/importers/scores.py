@@ -23,9 +23,9 @@ from assaymark.importers.roles import (
     RoleTable,
     ScoreRecords,
     Wanted,
-    coding,
-    listed,
-    shares_of_wins,
+    abridge,
+    texts_and_codes,
+    win_rates,
 )
 from assaymark.rows import FileRows
 from assaymark.text import count_of
@@ -101,7 +101,7 @@ def read_scores(rows: FileRows, wanted: Wanted | None = None) -> ScoresRead:
         case "one column a criterion":
             table = reading.by_criterion()
         case _:
-            table, orders = shares_of_wins(reading, twice=shape == "pairs in both orders")
+            table, orders = win_rates(reading, twice=shape == "pairs in both orders")
     return reading.finish(shape, table, orders)
 
 
@@ -155,8 +155,8 @@ class _TableParser(RoleTable):
             rows = np.flatnonzero(np.isin(dimension, places))
             if rows.size < scores.size:
                 rest = [dimension for dimension in dimensions if dimension not in self.wanted.dimensions]
-                self.left.append(f"{scores.size - rows.size:,} scores on {listed(rest)} are not used")
-                self.choices += [] if self.wanted.planned else [f"without the criteria {listed(rest)}"]
+                self.left.append(f"{scores.size - rows.size:,} scores on {abridge(rest)} are not used")
+                self.choices += [] if self.wanted.planned else [f"without the criteria {abridge(rest)}"]
             dimension = np.searchsorted(np.sort(places), dimension)
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
@@ -175,7 +175,7 @@ class _TableParser(RoleTable):
                 what += f"; if one judge gave all scores: --judges NAME --dimensions {flag}"
                 raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "judges")
             places = [f"{name} in column {self.rows.column_names.index(name) + 1}" for name in numeric]
-            what = f"which of the numeric columns are scores? {listed(places)}; name them, as in --dimensions {flag}"
+            what = f"which of the numeric columns are scores? {abridge(places)}; name them, as in --dimensions {flag}"
             raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "dimensions")
         for name in chosen:
             if name not in self.rows.column_names:
@@ -305,10 +305,10 @@ class _TableParser(RoleTable):
         if judges:
             chosen = [name for name in chosen if name in judges]
         if dropped := sorted({*scored.judges, *self.passed_over} - set(chosen)):
-            choices.append(f"without {listed(dropped)}")
+            choices.append(f"without {abridge(dropped)}")
             scored = scored.only(np.isin(scored.judge, [scored.judges.index(name) for name in chosen]))
         if not chosen:
-            self.problems.add("--without", f"no judge is left of {listed(sorted({*dropped}))}; one has to stay")
+            self.problems.add("--without", f"no judge is left of {abridge(sorted({*dropped}))}; one has to stay")
             self.problems.refuse()
         scale = self._scale(scored) if shape in _MARKS else (0.0, 1.0)
         families, complete = self._families(scored)
@@ -336,11 +336,11 @@ class _TableParser(RoleTable):
         roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
-            named.append(f"scores = {listed(scored.dimensions)}")
+            named.append(f"scores = {abridge(scored.dimensions)}")
         if shape == "one column a judge":
-            named.append(f"judges = {listed(scored.judges)}")
-        named += [f"people = {listed(self.human)}"] if people else []
-        rest = f"; {count_of(len(unused), 'columns')} not used: {listed(unused)}" if unused else ""
+            named.append(f"judges = {abridge(scored.judges)}")
+        named += [f"people = {abridge(self.human)}"] if people else []
+        rest = f"; {count_of(len(unused), 'columns')} not used: {abridge(unused)}" if unused else ""
         read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
             table, shape, dict(self.roles), tuple(scored.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
@@ -351,7 +351,7 @@ class _TableParser(RoleTable):
     def _scale(self, scored: ScoreRecords) -> tuple[float, float]:
         """Return the declared scale, or the smallest known one whose ends both occur in the scores."""
         scores = scored.scores
-        column = self.roles.get("score", listed(scored.dimensions))
+        column = self.roles.get("score", abridge(scored.dimensions))
         if np.isnan(scores).all():
             self.problems.refuse()
             self.problems.add(column, f"no row of {self.rows.num_rows:,} has a score; --map score=COLUMN names another")
@@ -367,13 +367,13 @@ class _TableParser(RoleTable):
                 lambda row: (self._place(scored, *first[row]), f"{scores[first[row]]:.12g} {what}"),
             )
             return given
-        whole = _told(scores)
+        whole = _known_scale(scores)
         for least, most in SCALES if whole in (None, SCALES[-1]) else ():
             # a few outlying scores are typing errors or missing-value codes, and say nothing about the scale
             off, n = (scores < least) | (scores > most), np.count_nonzero(~np.isnan(scores))
             rest, share = scores[~off & ~np.isnan(scores)], np.count_nonzero(off) / n
             away = np.maximum(least - scores, scores - most)[off]
-            tells, far = _told(rest) is not None, away.min(initial=np.inf) > most - least
+            tells, far = _known_scale(rest) is not None, away.min(initial=np.inf) > most - least
             if 0 < share <= _CODES and ((far and tells) or (whole is None and (far or (tells and share <= _SLIPS)))):
                 record, at = min(np.argwhere(off).tolist(), key=lambda spot: int(scored.row[spot[0]]))
                 what = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
@@ -384,7 +384,7 @@ class _TableParser(RoleTable):
                 return whole or (low, high)
         parts = dict(zip(scored.dimensions, scores.T, strict=True)) if len(scored.dimensions) > 1 else {}
         parts |= {name: scores[scored.judge == k].ravel() for k, name in enumerate(scored.judges)}
-        scales = {name: scale for name, values in parts.items() if (scale := _told(values)) is not None}
+        scales = {name: scale for name, values in parts.items() if (scale := _known_scale(values)) is not None}
         guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
         # parts that are probably on another scale: each uses a smaller one from end to end
         others = {
@@ -394,7 +394,7 @@ class _TableParser(RoleTable):
         }  # fmt: skip
         flag = f"--scale {guess[0]:g}..{guess[1]:g}"
         if others:
-            seen = listed([f"{name} uses {scale[0]:g}..{scale[1]:g}" for name, scale in others.items()])
+            seen = abridge([f"{name} uses {scale[0]:g}..{scale[1]:g}" for name, scale in others.items()])
             what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
             self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
         elif whole is None and self.unread:
@@ -431,17 +431,17 @@ class _TableParser(RoleTable):
             makers[name] = family_of(maker or name).translate(NAMES)
         if notes:
             self.filled.append(
-                f"makers read from names ({MAKERS_OF}): {listed(notes, 12)} (--family JUDGE=MAKER corrects)"
+                f"makers read from names ({MAKERS_OF}): {abridge(notes, 12)} (--family JUDGE=MAKER corrects)"
             )
         if unknown:
-            self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
+            self.filled.append(f"no maker is known for {abridge(unknown)}; each counts as a separate family")
         return makers, not unknown
 
     def _by_owner(self, role: str, scored: ScoreRecords, code: Ints, names: Sequence[str]) -> dict[str, str]:
         """Return a column's value for each judge or agent; two different values are noted."""
         if role not in self.roles:
             return {}
-        words, values = coding(self.column(role))
+        words, values = texts_and_codes(self.column(role))
         values, firsts = values[scored.row], dict[str, tuple[str, int]]()
         pairs, first = np.unique(code * len(words) + values, return_index=True)
         for pair, row in zip(pairs.tolist(), scored.row[first].tolist(), strict=True):
@@ -478,12 +478,12 @@ class _TableParser(RoleTable):
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", scored.row)
             # each item must lie in one cluster
-            words, codes = coding(columns["cluster"])
+            words, codes = texts_and_codes(columns["cluster"])
             self.refuse_empty("cluster", words, codes, scored.row)
             first = np.full(len(scored.items), -1, dtype=np.int64)
             first[scored.item[::-1]] = codes[::-1]
             for k in np.unique(scored.item[first[scored.item] != codes])[:LISTED].tolist():
-                seen = listed(sorted({words[code] for code in codes[scored.item == k].tolist()}))
+                seen = abridge(sorted({words[code] for code in codes[scored.item == k].tolist()}))
                 column, item = self.roles["cluster"], self.roles.get("item", "item")
                 row = int(scored.row[(scored.item == k) & (codes != first[k])].min())
                 what = f"item {scored.items[k]:.60} lies in several clusters ({seen})"
@@ -576,7 +576,7 @@ _SHOWN: Final = ("agent", "agent_a", "agent_b", "judge", "item", "trajectory", "
                  "order_2", "dimension", "trial", "cluster")  # fmt: skip
 
 
-def _told(values: Floats) -> tuple[float, float] | None:
+def _known_scale(values: Floats) -> tuple[float, float] | None:
     """Return the smallest known scale that contains all values and whose ends both occur; None if there is none."""
     seen = values[~np.isnan(values)]
     if not seen.size:

@@ -62,7 +62,7 @@ def strict_reply(text: str) -> JSON:
     return strict_json(text)
 
 
-def no_json(text: str) -> bool:
+def is_not_json(text: str) -> bool:
     """True if a reply is not a JSON value, with or without a code fence."""
     try:
         strict_reply(text)
@@ -80,9 +80,9 @@ def members(
     if not isinstance(raw, dict):
         raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
     if missing := [key for key in keys if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
+        raise Rejected(f"{what} are missing: {', '.join(map(brief, missing))}")
     if extra := [key for key in raw if key not in keys and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
+        raise Rejected(f"{what} are unknown: {', '.join(map(brief, extra[:3]))}")
     return raw
 
 
@@ -105,7 +105,7 @@ def strict_json(text: str) -> JSON:
         fields: dict[str, Any] = {}
         for key, value in pairs:
             if key in fields:
-                raise Rejected(f"key {shown(key)} comes more than once")
+                raise Rejected(f"key {brief(key)} comes more than once")
             fields[key] = value
         return fields
 
@@ -125,24 +125,24 @@ def strict_json(text: str) -> JSON:
         raise Rejected("nested too deeply") from None
 
 
-def shown(value: object) -> str:
+def brief(value: object) -> str:
     """Format a value for a reason: at most 60 characters of printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def whole(raw: JSON, what: str, low: int, high: int) -> int:
+def whole_number(raw: JSON, what: str, low: int, high: int) -> int:
     """Check that a value is a whole number in a range."""
     # In Python True is an int and 4.0 equals 4, but neither was written as a whole number.
     if type(raw) is not int or not low <= raw <= high:
-        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {shown(raw)})")
+        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {brief(raw)})")
     return raw
 
 
-def text_of(raw: JSON, what: str, most: int) -> str:
+def bounded_text(raw: JSON, what: str, most: int) -> str:
     """Check that a value is a text of bounded length without lone surrogates."""
     if not isinstance(raw, str):
-        raise Rejected(f"{what} must be text (got {shown(raw)})")
+        raise Rejected(f"{what} must be text (got {brief(raw)})")
     if len(raw) > most:
         raise Rejected(f"{what} has {len(raw)} characters, at most {most} are allowed")
     if any("\ud800" <= char <= "\udfff" for char in raw):
@@ -150,12 +150,12 @@ def text_of(raw: JSON, what: str, most: int) -> str:
     return raw
 
 
-def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
+def choice(raw: JSON, words: Sequence[W], what: str) -> W:
     """Check that a value is one of the words; ``what`` describes the requirement."""
     for word in words:
         if raw == word:
             return word
-    raise Rejected(f"{what} (got {shown(raw)})")
+    raise Rejected(f"{what} (got {brief(raw)})")
 
 
 ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
@@ -309,7 +309,7 @@ INSTRUCTION_LIKE = "instruction-like text"
 """Flag of a decision whose texts address the judge or imitate its prompt. It does not affect scores."""
 
 
-def flagged(decision: Decision) -> Decision:
+def with_flags(decision: Decision) -> Decision:
     """Add the flag `INSTRUCTION_LIKE` if the texts of a decision address the judge or imitate its prompt."""
     if INSTRUCTION_LIKE in decision.flags or not instructions_in(judged_text(decision)):
         return decision
@@ -493,7 +493,7 @@ def refuse_future(decision: Decision, context: Context) -> None:
         raise InputError(where, [*late[:_MOST_SHOWN], *more])
 
 
-def latest(context: Context) -> datetime | None:
+def latest_time(context: Context) -> datetime | None:
     """Return the latest availability of a fact or close of a bar; None without facts and bars."""
     times = [fact.available_at for fact in context.facts]
     times += [max(series.times) for series in context.series if series.times]
@@ -522,7 +522,7 @@ def material_blocks(context: Context) -> list[Block]:
     ]
     blocks = [("situation", "\n".join(map(row, pairs)))]
     blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
-    blocks.append(("facts", _facts(context.facts)))
+    blocks.append(("facts", _facts_text(context.facts)))
     # The bars of every instrument, oldest first
     bars: list[str] = []
     for one in context.series:
@@ -539,7 +539,7 @@ def number_text(value: float | None) -> str:
     return "" if value is None else repr(float(value))
 
 
-def _facts(facts: Sequence[Fact]) -> str:
+def _facts_text(facts: Sequence[Fact]) -> str:
     """Format facts as wide tables with a row per instrument if they form one, the others one per line."""
     wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
     for fact in facts:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from assaymark.claims import KIND_NAMES, kind_of, suppressed_phrase
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -59,7 +59,7 @@ def built_in_words(index: RunIndex, verdict: Verdict) -> str:
     makers = {agent.name for agent in index.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in index.agents}
     judges = {judge.name: judge.name in graders for judge in index.study.judges}
-    return stand_ins(english(), judges, agents, verdict.claim.subjects)
+    return built_in_text(english(), judges, agents, verdict.claim.subjects)
 
 
 def amended_words(fields: Sequence[str]) -> str:
@@ -226,12 +226,12 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
         agents = []
         for agent in tier.agents:
             here = possible.get(agent, tier.ranks)
-            # What the judges give it, from lowest to highest.
+            # The range of its scores by single judges.
             judged = None if alone else judged_range(index, AGGREGATE, agent)
             spread = "" if judged is None else index.link(effect_of(index, agent), span(*judged))
             own_ranks = "" if here == tier.ranks else t.ordinal_span(*here)
             agents.append((clean(agent, 80), index.family(agent), own_ranks, spread))
-        # What places a tier, or what stops the orders inside it.
+        # The reason for its rank, or the checks that stop the orders inside it.
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
             placing = sum(tier.agents[0] in pair for pair in orders)

@@ -13,10 +13,10 @@ from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, chained, row_bytes, row_filters
+from assaymark.report.blocks import Block, Inline, Linked, Page, PageRow, Table, chained, row_bytes, row_filters
 from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import PAGE_BYTES, Frame, by_file, paginate, paginate_by, with_pager
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import STATE_WORDS, STATES, as_float, counted, excerpt, known, listing, signed, state_words
 from assaymark.text import bounds, clean, count, count_of, number, percent
 
@@ -30,7 +30,7 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Words for labels whose values may be agents as well as judge families."""
 
-Measured = tuple[Measurement, TableRow]
+Measured = tuple[Measurement, PageRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
@@ -38,7 +38,7 @@ def table_rows(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
-    rests: Rests = lambda _: (),
+    lineage: Lineage = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[Measured, ...]:
@@ -62,14 +62,14 @@ def table_rows(
         title, value = titles.get(item.name, clean(item.name, 60)), reason
         if not reason:
             value = f"{number(item.value, 3)} {clean(item.unit, 24)}".rstrip() if known(item) else state_words(item)
-        interval, on = "" if reason else bounds(item.low, item.high, item.level), rests(item)
+        interval, on = "" if reason else bounds(item.low, item.high, item.level), lineage(item)
         cells = (title, "; ".join(words) or "the whole run", value, interval, count_of(item.n, item.n_of),
                  clean(item.method, 200))  # fmt: skip
         texts = [*cells, *(text for ref in on for text in (ref, ref.href))]
         anchor = anchor if anchors[anchor] == 1 else f"{anchor}-{anchors[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, TableRow((*cells, chained(on)), anchor, group, size=size)))
+        rows.append((item, PageRow((*cells, chained(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
@@ -99,7 +99,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         yield path, frame.page(page)
 
 
-def page_rows(columns: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
+def page_rows(columns: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[PageRow, ...]]:
     """The column heads and the rows of a page, without the last column if no row links to records."""
     rows = tuple(row for _, row in measured)
     if any(row.cells[-1] for row in rows):
@@ -128,7 +128,7 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
+def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[PageRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in index.run.decisions}
 
@@ -137,7 +137,7 @@ def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyTyp
         when = source.decided_at.timestamp() if source else float("inf")
         return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
-    rows: list[TableRow] = []
+    rows: list[PageRow] = []
     for item in sorted(index.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -153,7 +153,7 @@ def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyTyp
             agent, Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
             f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(TableRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
+        rows.append(PageRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
     return tuple(rows)
 
 
@@ -256,7 +256,7 @@ def _side_measures(index: RunIndex) -> Iterator[str]:
             yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def fact_check_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
+def fact_check_pages(rows: Sequence[PageRow]) -> Iterator[Page]:
     """The pages of the fact-check table, one at a time."""
     done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paginate(rows), 1)]
     columns = ("Agent", "Record", "The text says", "Number", "Read against", "State")

@@ -59,7 +59,7 @@ class SiteEntry:
     line: str
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
-    said: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
+    quotes: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
     judges: tuple[Inline, ...] = ()
     reference: bool = False
 
@@ -78,7 +78,7 @@ class SiteEntry:
         """The number of further claims on the run's own pages, in words."""
         if self.kind == "judges":
             return ""
-        shown = sum(len(claims) for _, claims in self.said)
+        shown = sum(len(claims) for _, claims in self.quotes)
         if not self.verdicts:
             return "No claim was decided."
         if not shown:
@@ -183,12 +183,12 @@ class LiveView:
         """Calls by model, the progress in a sentence, and whether every planned call has a reply."""
         rows = [{"model": name, "planned": planned, "answered": answered}
                 for name, (planned, answered) in self.models.items()]  # fmt: skip
-        return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
+        return {"rows": rows, "said": self.progress(), "done": self.planned == self.answered}
 
-    def said(self) -> str:
+    def progress(self) -> str:
         """The progress in one sentence.
 
-        >>> LiveView("r", {"a/b": (200, 50)}, 2.0).said()
+        >>> LiveView("r", {"a/b": (200, 50)}, 2.0).progress()
         '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
         """
         if not self.planned:
@@ -233,7 +233,7 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
     """Render the first page of a study before its last call: only progress, nothing that a later call could change."""
-    progress = view.said() + (f" {spent} USD are spent." if spent else "")
+    progress = view.progress() + (f" {spent} USD are spent." if spent else "")
     rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))

@@ -37,7 +37,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
     parts, worst = list[RenderableType](), limits_of(index)[:_LIMITS]
     if table is None:
-        sentence = front.said if front.verdict is None else f"“{front.said}”"
+        sentence = front.title if front.verdict is None else f"“{front.title}”"
         parts += [Text(f"{' '.join(front.notice)}\n", style="italic")] if front.notice[0] else []
         if not index.preregistered:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
@@ -61,7 +61,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
               for line in table.choices]  # fmt: skip
     parts += [Text(), Text(overview.tiers_words(index), style="bold"), *_tiers(index), Text(), _tally(levels)]
-    parts += [Text(), _signed(top, front.said), *_lines(front.also)] if front.verdict is None else []
+    parts += [Text(), _signed(top, front.title), *_lines(front.also)] if front.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
     first = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
              and v.claim.dimension != AGGREGATE and names_allowed(index)]  # fmt: skip
@@ -127,7 +127,7 @@ def _tiers(index: RunIndex) -> list[RenderableType]:
             bar[round((row.point - low) / (high - low) * (_SPAN - 1))] = "#"
         table.add_row(
             Text(", ".join(row.names)), Text(row.shown.partition(",")[0] or "no range"), Text("".join(bar)),
-            Text(f"{_SIGNS[row.level]} {row.said}", style=_STYLES[row.level]),
+            Text(f"{_SIGNS[row.level]} {row.remark}", style=_STYLES[row.level]),
         )  # fmt: skip
     return [table]
 

@@ -12,7 +12,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import find_rubric
-from assaymark.prompting import flagged
+from assaymark.prompting import with_flags
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.progress import watching
@@ -121,7 +121,7 @@ def store_records(
     store = Store(folder)
     arrows: dict[RecordTable[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
-        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
+        DECISIONS: DECISIONS.to_arrow(map(with_flags, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in arrows.values()))}
     if all(store.done(table, basis) for table in arrows):

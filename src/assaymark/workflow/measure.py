@@ -13,8 +13,8 @@ import numpy as np
 
 import assaymark.metrology as metrology
 from assaymark.agents.controls import MADE_HERE
-from assaymark.agents.llm import unanswered
-from assaymark.claims.findings import missing_words
+from assaymark.agents.llm import is_unanswered
+from assaymark.claims.findings import describe_missing
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
@@ -51,7 +51,7 @@ def measure_behaviour(store: Store, locked: Locked) -> list[Measurement]:
 
 def behaviour_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
     """Return the behaviour of an agent in one decision, with a check of each numeric limit if there is a portfolio."""
-    usable = not unanswered(decision)
+    usable = not is_unanswered(decision)
     checks: tuple[tuple[str, bool], ...] | None = None
     if usable and context.portfolio is not None:
         checks = ((UNSETTLED, False),)
@@ -104,7 +104,7 @@ def measure(
         measurements = [*_measurements(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)
         lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
-        for line in missing_words(lacking, study.inference.alpha):
+        for line in describe_missing(lacking, study.inference.alpha):
             say(line)
     return store.rows(MEASUREMENTS)
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
-from assaymark.claims.certification import tally_of, verdict_file
+from assaymark.claims.certification import count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Collapsed, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, display_parts
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -92,12 +92,12 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", display_parts(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
         """The number of verdicts of each level."""
-        return tally_of(self.verdicts)
+        return count_levels(self.verdicts)
 
     def lines(self) -> list[str]:
         """Return lines for the terminal: size, plan, agreement, and supported claims."""

@@ -272,7 +272,7 @@ class JudgeWords:
 
     at: int
     name: str
-    said: str
+    values: str
 
     @property
     def pointed(self) -> bool:
@@ -282,7 +282,7 @@ class JudgeWords:
 
 def text_alternative(judges: Sequence[JudgeWords]) -> str:
     """All judges with their values: the text alternative of a figure that compares them."""
-    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
+    return "; ".join(f"{judge.name}: {judge.values}" for judge in judges)
 
 
 def judge_class(at: int | None) -> list[str]:

@@ -31,7 +31,7 @@ class TierRow:
     ends: Ends | None
     point: float | None
     shown: str
-    said: str = ""
+    remark: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def tier_chart(
     """The tiers of one score from high to low; with ``reasons`` nothing may be shown and the plot is hatched."""
     roomy, deep = width > 600, 24
     longest = max((text_width(name_line, 13) for row in rows for name_line in row.lines), default=0) + 12
-    beside = max((text_width(row.said, 13) for row in rows), default=0) + 18
+    beside = max((text_width(row.remark, 13) for row in rows), default=0) + 18
     left, right = min(max(104.0, longest), 132.0), width - 8
     if roomy:
         left, right = min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)
@@ -74,7 +74,7 @@ def tier_chart(
             else:
                 parts += [line(low, middle, high, middle, f"{mark}b"), *point(scale(row.point), middle, mark)]
             if roomy:
-                parts.append(label(right + 14, middle + 4.5, row.said, "t2"))
+                parts.append(label(right + 14, middle + 4.5, row.remark, "t2"))
             if roomy and row.ends is not None:
                 room = text_width(row.shown, 13) + 12
                 x, anchor = ((low - 12, "end") if low - room > left else (high + 12, "start")

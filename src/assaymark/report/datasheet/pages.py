@@ -14,14 +14,14 @@ import svg
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
-from assaymark.records import Measurement, repeated
+from assaymark.records import Measurement, duplicates
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import counted, fit, interval_of, known, listing, n_words, short_hash, shortened, text_width
 from assaymark.text import clean, count, number, percent, prose
 
@@ -75,7 +75,7 @@ def profile_lines(sheet: r.DatasheetIndex) -> list[b.Inline]:
             shares = f"{count(positional)} by position, {count(stable)} by text, {count(one_sided)} in one order only"
             reason = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
         lines.append((f"{source} it preferred one in ", counts(raw), " calls", reason, "."))
-    # How often it names the better text, if the log labels that.
+    # The share of calls that name the better text, if the log labels that.
     calls, pairs = sheet.get_base("truth.accuracy"), sheet.get_base("truth.both")
     if known(calls):
         between = interval_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
@@ -498,7 +498,7 @@ def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
 
 
 def render_datasheet(
-    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, rests: Rests = lambda _: (),
+    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, lineage: Lineage = lambda _: (),
 ) -> Mapping[str, str]:  # fmt: skip
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
@@ -510,7 +510,7 @@ def render_datasheet(
     fit = r.index_sheets([peer for peer in others if r.comparable(sheet, peer)])
     unfit = r.index_sheets([peer for peer in others if not r.comparable(sheet, peer)])
     this = r.DatasheetIndex.of(sheet)
-    every = sec.measurement_table(this, rests)
+    every = sec.measurement_table(this, lineage)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
     files = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
@@ -530,7 +530,7 @@ def render_comparison(
     """Several judges on one page, sorted by name: small multiples and one table. Judges are not ranked."""
     names = [sheet.judge for sheet in sheets]
     rule = "a comparison needs one of each judge"
-    problems = [Problem("judge", f"{name!r} has two datasheets; {rule}") for name in repeated(names)]
+    problems = [Problem("judge", f"{name!r} has two datasheets; {rule}") for name in duplicates(names)]
     if not names:
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:

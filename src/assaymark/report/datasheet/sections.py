@@ -11,12 +11,12 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, chained, notes, row_filters, small
+from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, Mark
 from assaymark.report.datasheet import reading as r
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
@@ -329,12 +329,12 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def measurement_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, prompt and step; ``rests`` gives the answers that one was computed from."""
+def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) -> Table:
+    """All measurements by kind, prompt and step; ``lineage`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, reason = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, links, method = planted.get(m.id), rests(m), clean(m.method, 220)
+        value, links, method = planted.get(m.id), lineage(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
         leads = leads or bool(links)
         if sheet.is_log:  # of a log's texts only identity is known
@@ -351,7 +351,7 @@ def measurement_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> T
             Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
@@ -394,7 +394,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
     table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
-    # How many planted values are inside the intervals.
+    # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."
     if read:
@@ -458,7 +458,7 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
         )
         table = _quantities(sheet, graded)
         sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
-    # Whether the same question gets the same answer.
+    # Repeatability: the share of equal outcomes in two trials.
     again, title = sheet.get("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and not known(again):
         sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))

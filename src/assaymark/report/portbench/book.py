@@ -28,7 +28,7 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import MISSING, PIPELINE, Leaderboard
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -289,7 +289,7 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
 
 def built_in_note(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return stand_ins(english(), {}, index.run.built_in, models, made_by="models")
+    return built_in_text(english(), {}, index.run.built_in, models, made_by="models")
 
 
 def unbroken(text: str) -> str:
@@ -391,7 +391,7 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
     for at, board in enumerate(pipeline_boards(index.run), 1):
         ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
         ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-        axis, profile, rows = score_axis(ends), board.board.name, list[b.TableRow]()
+        axis, profile, rows = score_axis(ends), board.board.name, list[b.PageRow]()
         over_all = profile == ALL
         header: tuple[b.Inline, ...] = (
             "Model", *((f"{name} ", b.small(words)) for name, (words, _) in STAGES.items()),
@@ -399,7 +399,7 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
         for head in (*tier_headings(index, board), *unscored_headings(index, board)):
-            rows.append(b.TableRow((head.shown,)))
+            rows.append(b.PageRow((head.shown,)))
             for model in head.members:
                 item = board.levels.get(model) or index.get("bench.level", model=model, board=profile)
                 strip, whole = "", index.link(item, range_words(item))
@@ -422,13 +422,13 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
                     verdict = b.bold("fails" if broken else "passes")
                     limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in remarks if words))
-                rows.append(b.TableRow((name, *cells, strip, score, limit)))
+                rows.append(b.PageRow((name, *cells, strip, score, limit)))
         ceiling = [index.get("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
             top = index.get("bench.ceiling", profile=profile, stage="CEPS")
             cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.as_text(top))
-            rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", best, "")))
+            rows.append(b.PageRow(((b.bold("Ceiling"), " true answers at every stage"),)))
+            rows.append(b.PageRow((("true answers", b.small("no model")), *cells, "", best, "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
         title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
         table = b.Table(header, tuple(rows), summary="", style="heat", label=title, columns=columns)

@@ -72,7 +72,7 @@ def each_benchmark_page(
         episodes.append((one, stem, p.by_file(stem, p.paginate_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
-    measured = measurement_parts(s.bench_measurements(unlinked, trail.rests))
+    measured = measurement_parts(s.bench_measurements(unlinked, trail.lineage))
     index = replace(unlinked, links=measurement_links(measured))
     # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
     calm = [index.normal] if index.normal is not None and index.has_pipeline else []

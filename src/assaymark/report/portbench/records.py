@@ -88,7 +88,7 @@ class BenchProvenance:
             links[scored.key].append(b.Linked(words, self.places[model, scored.condition, scored.question.id]))
         return links
 
-    def rests(self, item: Measurement) -> tuple[b.Linked, ...]:
+    def lineage(self, item: Measurement) -> tuple[b.Linked, ...]:
         """Links to the records that a measurement of a benchmark was computed from."""
         model = item.labels.get("model", "")
         if item.name == "bench.question":
@@ -272,7 +272,7 @@ def episodes_table(index: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
             span(min(scores), max(scores)) if scores else "no score" if item.dates else "no date",
             count(troubled) if troubled else "none",
         )  # fmt: skip
-        rows.append(b.TableRow(cells, key=model))
+        rows.append(b.PageRow(cells, key=model))
     columns = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
     filters = b.row_filters(sorted(row.key for row in rows))
     return b.Table(columns, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
@@ -356,11 +356,11 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
     titled = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
     title = f"By {by}, {_WORDS[condition] if titled else f'{clean(condition, 24)} condition'}"
-    board, columns, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
+    board, columns, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.PageRow]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(index.names):
         columns = [*bench.tier_headings(index, board), *bench.unscored_headings(index, board)]
     for head in columns:
-        rows += [] if head is None else [b.TableRow((head.shown,))]
+        rows += [] if head is None else [b.PageRow((head.shown,))]
         for model in index.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
@@ -376,7 +376,7 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
                 pointed = known(item) and item.low is not None and head and head.licensed
                 every = index.link(item, estimate(item) if known(item) and pointed else bench.range_words(item))
             model_cell = clean(model, 60), b.small(note) if note else ""
-            rows.append(b.TableRow((model_cell, *cells, *((every,) if whole else ()))))
+            rows.append(b.PageRow((model_cell, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)
     table = b.Table(
         ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",

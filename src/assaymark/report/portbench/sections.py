@@ -22,7 +22,7 @@ from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.measurements import Measured, table_rows
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, known, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
@@ -389,8 +389,8 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def bench_measurements(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
-    """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
+def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[Measured, ...]:
+    """All measurements of a benchmark; ``lineage`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
         labels, board = item.labels, None
@@ -413,4 +413,4 @@ def bench_measurements(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tu
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return table_rows(index.run.measurements, _TITLES, rests=rests, hidden=hidden)
+    return table_rows(index.run.measurements, _TITLES, lineage=lineage, hidden=hidden)

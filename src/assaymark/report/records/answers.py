@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import Inline, Linked, TableRow, bold, row_bytes
+from assaymark.report.blocks import Inline, Linked, PageRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
 from assaymark.report.page import JUDGES, Frame, by_file, file_stems, paginate_by, with_pager
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
@@ -35,7 +35,7 @@ class _PairKind(NamedTuple):
     variant: str
 
 
-Answer = tuple[TableRow, str]
+Answer = tuple[PageRow, str]
 """The row of an answer and the key of its call, which becomes the last cell once calls have their pages."""
 
 Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
@@ -44,7 +44,7 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
     """The row of an answer; its last cell is the outcome, in bold if the answer is not usable."""
     shown = cells if usable else (*cells[:-1], bold(cells[-1]))
-    return TableRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
+    return PageRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class AnswerIndex:
                 singles[judge] = Linked(counted(len(texts), "answer"), places[len(pairs)])
         return cls(pages, counts, first, singles)
 
-    def rests(self, item: Measurement) -> tuple[Linked, ...]:
+    def lineage(self, item: Measurement) -> tuple[Linked, ...]:
         """The answers that a measurement of a datasheet was computed from; empty if no answers are stored."""
         judges, labels = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels], item.labels
         condition, links = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()

@@ -34,7 +34,7 @@ BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
 
 
 def rows_page(
-    path: str, title: str, lead: Inline, columns: tuple[str, ...], rows: Sequence[b.TableRow], what: str, parts: str,
+    path: str, title: str, lead: Inline, columns: tuple[str, ...], rows: Sequence[b.PageRow], what: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
     """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
@@ -44,7 +44,7 @@ def rows_page(
     return Page(path, title, lead, (), (table,), parts, **{**BELOW, **more})
 
 
-Rests = Callable[[Measurement], tuple[Linked, ...]]
+Lineage = Callable[[Measurement], tuple[Linked, ...]]
 """Returns links to the records that a measurement was computed from."""
 
 PAGE: Final = 380_000

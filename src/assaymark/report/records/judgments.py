@@ -23,8 +23,8 @@ from assaymark.report.records.calls import (
     PAGE,
     SEARCH,
     JudgeCall,
+    Lineage,
     ReadCalls,
-    Rests,
     SameAnswers,
     call_pages,
     rows_page,
@@ -228,7 +228,7 @@ class StudyProvenance:
             for group, judgment, place in self.places():
                 if judgment.judge not in people:
                     answers.setdefault(judgment.trajectory, []).append((group, judgment, place))
-            # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
+            # Links to each call's records, by its key: answer by answer, with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
             uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
             same: dict[str, list[JudgeCall]] = {}
@@ -263,13 +263,13 @@ class StudyProvenance:
         columns = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
         for path, rows, parts in with_pager(self.decided):
-            shown: list[b.TableRow] = []
+            shown: list[b.PageRow] = []
             for decision in rows:
                 by, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
                 when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
                 judged = b.chained(links.get(decision.record_id, ()), ", ") or "none"
                 cells = (by, clean(decision.record_id, 60), when, _orders(decision), judged)
-                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), row_id(decision), by))
+                shown.append(b.PageRow((*cells, b.Linked("call", call) if call else "not kept"), row_id(decision), by))
             yield rows_page(path, "Decisions", intro, columns, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
@@ -283,12 +283,12 @@ class StudyProvenance:
             numbers = map(count, (n, ok, n - ok, trials))
             judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
         tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
-        linked, subjects = self.decisions_by(), list[b.TableRow]()
+        linked, subjects = self.decisions_by(), list[b.PageRow]()
         for whom in self.subjects():
             both = zip(self.groups, tallies, strict=True)
             counts = [b.Linked(count(n) if (n := tally[whom]) else "none", self.exactly(group, whom))
                       for group, tally in both]  # fmt: skip
-            subjects.append(b.TableRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
+            subjects.append(b.PageRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
         bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
             (group.title, self.subject(record).words, b.Linked(clean(record.trajectory, 60), place), _remarks(record))
@@ -324,7 +324,7 @@ class StudyProvenance:
         titles = tuple(title for _, title in dimensions)
         columns = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in with_pager(judge.pages)):
-            shown: list[b.TableRow] = []
+            shown: list[b.PageRow] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
                 record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
@@ -337,7 +337,7 @@ class StudyProvenance:
                     call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
                 also = _remarks(one) if ok else b.bold(_remarks(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.TableRow(cells, row_id(one), about, "" if ok else "not-ok"))
+                shown.append(b.PageRow(cells, row_id(one), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
@@ -408,7 +408,7 @@ _HONEST: Final = (
 _ASKED: Final = "judge.invalid_share"
 
 
-def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
+def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Lineage:
     """Return a function that links a measurement to its judgments, decisions or numbers, with counts where known."""
     # Judgments by part, judge, subject and format of the decision: all, and those with scores.
     asked, scored = Counter[tuple[JudgmentPart, str, Subject, str]](), Counter[tuple[JudgmentPart, str, Subject, str]]()
@@ -581,7 +581,7 @@ def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple
                 text, called = clean(row.said, 400), b.chained((call_cell(key, calls) for key in row.keys), ", ")
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
-                lines.append(b.TableRow(cells, row.anchor, clean(row.who, 80)))
+                lines.append(b.PageRow(cells, row.anchor, clean(row.who, 80)))
             of, up = f"{intro} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
             columns = ("By", "Of", "Content", "Calls")
             yield (

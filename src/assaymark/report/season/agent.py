@@ -25,17 +25,17 @@ LAST_CARDS: Final = 3
 """Number of decisions, and of sentences of the fact check, on the page of an agent."""
 
 
-def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str, str]]:
-    """The pages of every agent, with the files of values; ``season`` is the text of the link to the first page."""
-    names, words = list(lookup.agents), lookup.words
-    for at, agent in enumerate(lookup.agents.values()):
-        index, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
+def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[str, str]]:
+    """The pages of every agent, with the files of values; ``link_text`` is that of the link to the first page."""
+    names, words = list(season.agents), season.words
+    for at, agent in enumerate(season.agents.values()):
+        index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
         steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
         places, wrong = d.decision_links(index.path, steps), [(day, text) for day in steps for text in day.mismatches]
         earned, data = _returns(index, file)
-        up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
+        up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
         if len(names) > 1:
-            up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
+            up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), season.pages[then])
         yield _main(index, earned, places, up)
         if data:
             yield file, data
@@ -90,7 +90,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     facts = index.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
-    for path in d.account_paths(index.lookup, agent.name)[:2]:
+    for path in d.account_paths(index.season, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
         if not account:
             account.append((b.bold(f"{words.amount(path.nav[-1])} {clean(index.run.plan.currency, 12)}"), " ", gain))
@@ -125,10 +125,10 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
 
 def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
-    title, account = index.say("earned.section"), d.account_figure(index.lookup, index.agent.name, title="", data=file)
+    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, title="", data=file)
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
-    words, (account_path, *others) = index.words, d.account_paths(index.lookup, index.agent.name)
+    words, (account_path, *others) = index.words, d.account_paths(index.season, index.agent.name)
     navs = [d.nav_on_days(path, account_path.days) for path in (account_path, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
@@ -154,13 +154,13 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", title, lead, (b.Prose(index.lookup.note(item, more), "cap"), account[0])), account[1]
+    return b.Section("earned", title, lead, (b.Prose(index.season.note(item, more), "cap"), account[0])), account[1]
 
 
 def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
-    lookup, words, name = index.lookup, index.words, "season.total"
-    row = lookup.rows.get(place.agent)
+    season, words, name = index.season, index.words, "season.total"
+    row = season.rows.get(place.agent)
     agreement = None if row is None else row.agreement
     usable = [grade for grade in index.grades if grade.composite is not None]
     if row is None or agreement is None:
@@ -175,20 +175,20 @@ def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     if row.absent:
         sentence += f" {index.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
     first = index.get("season.composite", judge=usable[0].judge if usable else "")
-    judged = lookup.note(first, sentence)
+    judged = season.note(first, sentence)
     if row.total is None:
         return (judged,)
-    bounds, tier = lookup.judged(place.agent, name), lookup.tier_range(place.agent, name)
+    bounds, tier = season.judged(place.agent, name), season.tier_range(place.agent, name)
     total = index.say("head.total", total=row.total)
     if not place.shown and bounds is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*bounds, *tier)), strict=True))
         total = index.say("head.range", n=len(usable), **ends)
-    return judged, " ", lookup.note(index.get(name), total)
+    return judged, " ", season.note(index.get(name), total)
 
 
 def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note = index.words, list[b.Block](), index.lookup.note
+    words, blocks, note = index.words, list[b.Block](), index.season.note
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
         first, *_ = d.list_pages(index.path, "ledger", index.lines)
@@ -252,7 +252,7 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
     if grades := [grade.reasoning[TEMPORAL] for grade in usable if TEMPORAL in grade.reasoning]:
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
-    return index.lookup.note(item, " ".join(said_of))
+    return index.season.note(item, " ".join(said_of))
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _graded(index: AgentIndex) -> b.Section:
     answer = index.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
         answer = index.say("graded.answer", count=words.few(len(usable)))
-    places = {grade.judge: index.lookup.record("grades", grade.judge, index.agent.name) for grade in index.grades}
+    places = {grade.judge: index.season.record("grades", grade.judge, index.agent.name) for grade in index.grades}
     if usable:
         # Points of every judge, with the points given in brackets if the fact check lowered them.
         columns = (index.say("graded.part"), index.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
@@ -297,7 +297,7 @@ def _graded(index: AgentIndex) -> b.Section:
             below += [b.Prose(index.say("graded.ring")), b.Group(index.say("graded.capped_head"), (b.Items(lowered),))]
     # A row for each judge: its composite, the axes and the outcome; and its texts.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
-    shown = index.lookup.shown(index.agent.name) or sum(grade.composite is not None for grade in index.grades) > 1
+    shown = index.season.shown(index.agent.name) or sum(grade.composite is not None for grade in index.grades) > 1
     for grade in index.grades:
         judge, state = clean(grade.judge, 60), words.word("reply", grade.state)
         if grade.state != "ok":
@@ -332,7 +332,7 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
     for part in parts:
         graded = [(grade, getattr(grade, axis)[part.name]) for grade in usable if part.name in getattr(grade, axis)]
         lowered = [(grade.capped[part.name], points) for grade, points in graded if part.name in grade.capped]
-        judged = [(points, index.lookup.judge_place(grade.judge)) for grade, points in graded]
+        judged = [(points, index.season.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
         contested += len({band(points, plan=plan) for points, _ in judged}) > 1
@@ -342,7 +342,7 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
     for grade in usable:
         values = ", ".join(f"{words.part(part)} {_points_words(index, grade, axis, part.name)}" for part in parts)
-        if (at := index.lookup.judge_place(grade.judge)) is not None:
+        if (at := index.season.judge_place(grade.judge)) is not None:
             judges.append(JudgeWords(at, clean(grade.judge, 60), values))
     return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import REJECTED, unanswered
+from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
@@ -40,7 +40,7 @@ _NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", 
 def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that apply to a decision."""
     traded = any(fill.kind == "order" for fill in step.fills)
-    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
+    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, is_unanswered(step.decision))
     return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
 
 
@@ -62,7 +62,7 @@ def order_texts(step: StepRecord) -> list[str]:
 
 def reply_problem(step: StepRecord) -> str:
     """The part of a reply that could not be used or parsed; empty if there is none."""
-    return "; ".join(step.decision.missing) if unanswered(step.decision) or REJECTED in step.decision.flags else ""
+    return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
 def decision_bytes(step: StepRecord) -> int:
@@ -113,7 +113,7 @@ def decisions_answer(index: AgentIndex) -> str:
 
 def prompt_link(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
-    place = index.lookup.record("decisions", index.agent.name, step.decision.record_id)
+    place = index.season.record("decisions", index.agent.name, step.decision.record_id)
     return b.Linked(index.say("decisions.source"), place) if place else ""
 
 
@@ -189,7 +189,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     # The agent's texts with their line breaks; for an unusable answer a statement of that.
     texts: list[b.Block] = []
     reasons, problem = step.decision.rationales, reply_problem(step)
-    if (silent := unanswered(step.decision)) or problem:
+    if (silent := is_unanswered(step.decision)) or problem:
         notice = words.say("decisions.unanswered" if silent else "decisions.unread")
         texts.append(b.Prose((b.bold(notice), " ", b.verbatim(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
@@ -274,7 +274,7 @@ def ledger_table(
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = index.words, list[b.TableRow]()
+    words, rows = index.words, list[b.PageRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -310,7 +310,7 @@ def ledger_table(
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
-        rows.append(b.TableRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
+        rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
     # The filters: all, each state that occurs, and disagreements between the layers.
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
@@ -344,7 +344,7 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
             values = {"chance": words.percent(chance), "observed": words.percent(actual),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
             sentence = f"{sentence} {index.say('ledger.chance', **values)}"
-        lines.append(index.lookup.note(item, sentence))
+        lines.append(index.season.note(item, sentence))
     elif item is not None:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))

@@ -105,7 +105,7 @@ def part_figure(
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
             parts += _names(bands, scale, names, _TOP - 10)
         for at, (name_of, weight, points, lowered) in enumerate(rows):
-            # The title stands beside its marks, or above them on a phone.
+            # The title is beside its markers, or above them on a phone.
             top, edge, start, halo = _TOP + height * at, scale.right - 4, scale.left + 4, " halo"
             y, text = top + 32.0, top + 18.5
             if not above:
@@ -137,7 +137,7 @@ _TOTAL: Final = "season.total"
 
 def season_leaderboard(index: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
-    words, n, rows, axes = index.words, index.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
+    words, n, rows, axes = index.words, index.graders, list[b.PageRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(index):
         agent, row = index.agents[place.agent], index.rows.get(place.agent)
         ranks, total, reason = ranks_words(place, words), total_words(index, place), words.text(place.why)
@@ -154,7 +154,7 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != reason else ()))
         name = clean(agent.name, 60)
-        rows.append(b.TableRow((
+        rows.append(b.PageRow((
             (b.Linked(name, index.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
@@ -167,7 +167,7 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         if path.baseline:
             facts = account_facts(index, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.TableRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+            rows.append(b.PageRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
     header: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
         strip_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),

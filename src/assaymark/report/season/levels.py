@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, said, stand_ins
+from assaymark.claims.messages import Said, built_in_text, said
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
@@ -94,9 +94,9 @@ def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.lookup, v) for v in mine if level != "no-claim"]
+        lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.season, v) for v in mine if level != "no-claim"]
         if level == "no-claim":
-            about = ((season_subject(one, words), words.texts(reasons_of(index.lookup, one)[:1])) for one in mine)
+            about = ((season_subject(one, words), words.texts(reasons_of(index.season, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
@@ -141,7 +141,7 @@ def season_quote(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     run, words = index.run, index.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in index.agents.values()}
-    built_in = stand_ins(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
+    built_in = built_in_text(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
     quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)

@@ -113,7 +113,7 @@ def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tup
             stable = verdict.stability_status == "stable"
             rows = [
                 ("Number of the rule", "", "not measured" if control is None else index.link(
-                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.said}")),
+                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.result}")),
                 ("Agreement", "agreement", index.link(item, agreed)),
                 ("Without any one judge family", "stability",
                  "holds without any one judge family" if stable else "depends on one of them"),
@@ -177,7 +177,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
                 "not-applicable": "not tested",
             }[verdict.own_family]
         yield "Own family", "own_family", maker
-        # Whether length may explain it. How much each agent writes would reveal the direction.
+        # Length as an explanation. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
         more, slope = (t.detail_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
@@ -215,7 +215,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         yield "Clusters", "clusters", index.link(item, few + time) if detail else few
     # The outcome of the control texts with their numbers; not "passed" if it depends on one judge family.
     gated = [control for control in controls(index) if control.gate is not None and control.gate.value is not None]
-    reversals = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
+    reversals = "; ".join(f"{control.name} {control.without}" for control in gated if control.reversals)
     outcome = _CONTROLS[verdict.adversarial_status]
     outcome = f"depends on the judges: {reversals}" if reversals and verdict.adversarial_status == "passed" else outcome
     numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in gated)
@@ -537,7 +537,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     value = "how length moves scores could not be excluded"
     value = f"length and score correlate at {number(item.value)}" if known(item) else value
     bad = [c for c in controls(index) if c.outcome not in GOOD]
-    style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+    style = "; ".join(f"{c.name} {gate_words(c)}, {c.result}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
     failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _detectable(index)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "

@@ -299,9 +299,9 @@ def _controls(index: RunIndex) -> Outcomes:
 
     def conclusion_of(control: held.Control) -> str:
         sentence = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
-        if control.turned:
-            whole = f"{sentence} " if control.said.startswith(control.outcome) else ""
-            sentence = f"{whole}It depends on the judges: {control.said}."
+        if control.reversals:
+            whole = f"{sentence} " if control.result.startswith(control.outcome) else ""
+            sentence = f"{whole}It depends on the judges: {control.result}."
         if control.level == "no-claim":
             return f"{sentence} No claim about this cell is supported."
         return sentence if control.level is None else f"{sentence} Verdict: {TAGS[control.level].lower()}."
@@ -313,7 +313,7 @@ def _controls(index: RunIndex) -> Outcomes:
     for planted in others:
         name, short = names.get(planted.cell, planted.title), result_of(planted)
         if planted.gate is not None:
-            short = f"{held.gate_words(planted)}, {planted.said} (n = {count(planted.gate.n)})"
+            short = f"{held.gate_words(planted)}, {planted.result} (n = {count(planted.gate.n)})"
             ends.append(f"{name}: {conclusion_of(planted)}")
         phrases.append(f"{name}: {short}")
     if others:
@@ -425,7 +425,7 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
-        rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
+        rows.append(b.PageRow((tuple(ways), tests, result, conclusion)) if ran else b.PageRow(off, style="off"))
     levels: list[Level] = [v.publication_level for v in index.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."

@@ -34,7 +34,7 @@ _LISTED: Final = 10
 @dataclass(frozen=True, slots=True)
 class Control:
     """One control condition. ``gate`` is None if it has no rule or was not graded. Number and outcome are always shown,
-    since they describe the judges, not the agents. ``turned`` has outcomes that change without a judge family, as
+    since they describe the judges, not the agents. ``reversals`` has outcomes that change without a judge family, as
     (outcome, families)."""
 
     cell: str
@@ -43,7 +43,7 @@ class Control:
     score: Measurement | None
     outcome: str
     level: Level | None
-    turned: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reversals: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,9 +51,9 @@ class Control:
         return self.title.partition(":")[0]
 
     @property
-    def said(self) -> str:
+    def result(self) -> str:
         """The outcome as printed; a good one follows those without a judge family, if these differ."""
-        if not self.turned:
+        if not self.reversals:
             return self.outcome or "no rule"
         good = self.outcome in GOOD
         return f"{self.without}; with all judges {self.outcome}" if good else f"{self.outcome}; {self.without}"
@@ -61,7 +61,7 @@ class Control:
     @property
     def without(self) -> str:
         """The outcomes without some judge family; empty if no family changes the outcome."""
-        return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
+        return "; ".join(f"{end} without judge family {t.listing(names, last='or')}" for end, names in self.reversals)
 
 
 def controls(index: RunIndex) -> tuple[Control, ...]:
@@ -106,10 +106,10 @@ def controls_section(index: RunIndex) -> b.Section:
         "No control texts were graded, so nothing shows that the panel rewards substance over style."
     ]  # fmt: skip
     for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        if names := [c.name for c in measured if c.outcome in outcomes and not c.turned]:
+        if names := [c.name for c in measured if c.outcome in outcomes and not c.reversals]:
             answers.append(f"{t.listing(names)} {words}.")
-    answers += [f"{c.name} depends on the judges: {c.said}." for c in measured if c.turned]
-    if open_ := [c.name for c in measured if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+    answers += [f"{c.name} depends on the judges: {c.result}." for c in measured if c.reversals]
+    if open_ := [c.name for c in measured if c.gate is not None and not c.reversals and c.outcome not in GOOD | _BAD]:
         answers.append(f"{t.listing(open_)} left it open.")
     if unsupported := [c.name for c in measured if c.level == "no-claim"]:
         answers.append(f"No claim about {t.listing(unsupported, last='or')} is supported.")
@@ -133,7 +133,7 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
             index.link(gate, gate_words(control)) if gate is not None else "no rule",
-            tested_words(gate) or "not tested", control.said, index.link(kappa, t.as_text(kappa)), liking,
+            tested_words(gate) or "not tested", control.result, index.link(kappa, t.as_text(kappa)), liking,
         ))  # fmt: skip
     header = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
@@ -190,7 +190,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         rule, banded = AGAINST.get(control.cell, ""), control.cell in ("cell_b", "paraphrase", "length_matched")
         shown, note, bounds = "no number", t.as_text(gate), None
         if known(gate):
-            note = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
+            note = ", ".join(filter(None, (control.result, tested_words(gate), rule and f"against {rule}")))
             shown, bounds = t.with_ends(gate, t.signed), t.bounds_of(gate)
         rows.append(AxisRow(
             control.title, shown, note, gate.value, bounds, _MARKS[control.level or "no-claim"],

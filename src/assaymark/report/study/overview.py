@@ -50,7 +50,7 @@ class StudyFinding:
     """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
     the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
-    said: str
+    title: str
     verdict: Verdict | None
     also: str
     second: str
@@ -159,7 +159,7 @@ def _tiers_section(index: RunIndex) -> b.Section:
             reason = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
         if reason and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
-        lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
+        lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.remark}" for row in rows]
         desc = "; ".join(lines)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
@@ -309,7 +309,7 @@ def planted_words(index: RunIndex) -> str:
     """One sentence on whether planted texts fool the judges."""
     gated = [c for c in controls(index) if c.gate is not None]
     bad = [c for c in gated if c.outcome not in GOOD]
-    changed = [c for c in gated if c.turned and c not in bad]
+    changed = [c for c in gated if c.reversals and c not in bad]
     named = t.listing([_planted_name(c) for c in (bad or changed)])
     if not gated:
         return "Not known: no control texts were graded."
@@ -428,7 +428,7 @@ def judges_words(index: RunIndex) -> str:
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
     front, levels, table = top_finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
-    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
+    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.title
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
     lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
     links = Markup("").join(

@@ -32,7 +32,7 @@ from assaymark.report.measurements import (
     table_rows,
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
-from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
+from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
 from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
@@ -163,10 +163,10 @@ def each_page(
         return
     trail = StudyProvenance.of(run) if run.judgments else None
     rows = fact_check_rows(index, {} if trail is None else trail.decisions)
-    rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
-    measured = measurement_parts(study_measurements(index, rests))
+    sources: Lineage = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
+    measured = measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
-    index = replace(index, links=measurement_links(measured), made={})
+    index = replace(index, links=measurement_links(measured), cache={})
     sized = paginate_by(cards(index), lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
     parts = by_file("claims", sized)
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
@@ -181,7 +181,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each topic that it links to."""
     # The other pages as (whether it exists, words, path, description).
     run, table = index.run, index.run.table is not None
@@ -320,7 +320,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(listed)
 
 
-def study_measurements(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
     agent that shares its tier is replaced by the range of its judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
@@ -344,7 +344,7 @@ def study_measurements(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Me
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
     ours = {name: measurement_title(name, index.sign) for name in _AGREED}
-    return table_rows(index.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
+    return table_rows(index.run.measurements, _TITLES | ours, shown, lineage_of, groups, hidden)
 
 
 def measurement_title(name: str, sign: str = "κ") -> str:

@@ -159,7 +159,7 @@ def plan_section(index: RunIndex) -> b.Section:
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = index.link(item, f"{number(item.value)} points for a leader{single}")
-    # How the plan treats the clusters: as independent or as consecutive in time.
+    # The plan's treatment of clusters: as independent or as consecutive in time.
     time, study = index.get("order.autocorrelation", dimension=AGGREGATE), index.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
     taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")

@@ -89,7 +89,7 @@ def panel_section(index: RunIndex) -> b.Section:
     blocks: list[Block] = []
     if few and len(panel) > 2 and pairs:
         names = [judge.name for judge in panel]
-        wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
+        wide = max(map(len, names)) > _SHORT  # long names are only row heads, with the number of their column
         called = [f"{at} {clean(name, 60)}" if wide else clean(name, 60) for at, name in enumerate(names, 1)]
         cells = tuple(
             (called[at], *("" if (kappa := pairs.get((other, name), pairs.get((name, other)))) is None else

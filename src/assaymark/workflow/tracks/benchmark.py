@@ -19,8 +19,8 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
-from assaymark.claims.certification import Panel, decided_file, tally_of
-from assaymark.claims.messages import english, listing, stand_ins
+from assaymark.claims.certification import Panel, build_file, count_levels
+from assaymark.claims.messages import built_in_text, english, listing
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
@@ -253,11 +253,11 @@ def _publish(
     narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score_note(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
+    lines.append(f"claims: {tally_words(count_levels(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
-        built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
+        built_in = built_in_text(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
         words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(sentences) > 12:
@@ -303,7 +303,7 @@ def _decide(
     for item in lacking:
         if item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
-    file = decided_file(
+    file = build_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
         panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark.agents.llm import REJECTED, unanswered
+from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.claims.season_plan import Season
 from assaymark.importers.report import EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
@@ -96,7 +96,7 @@ def settle_account(
             order = replace(order, quantity=lots * rules.lot)
         orders.append(order)
     settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
-    notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
+    notes = [f"your last reply could not be used: {reason}" for reason in last.missing if is_unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 
 
