@@ -47,7 +47,7 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
-    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
+    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
     the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
     title: str
