@@ -116,7 +116,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurementIndex:
     """Look-ups of measurements by id and by name. ``links`` maps the id of a measurement to its row on a page, once
-    rows are placed; ``cache`` caches results that are used again."""
+    rows are placed; ``cache`` holds results that are used again."""
 
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, Sequence[Measurement]]

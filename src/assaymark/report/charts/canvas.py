@@ -263,7 +263,7 @@ def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats
 
 
 POINTED: Final = 12
-"""The number of judges on a page that can be marked; the style sheet has a rule for each."""
+"""The number of judges on a page that can be highlighted; the style sheet has a rule for each."""
 
 
 @dataclass(frozen=True, slots=True)

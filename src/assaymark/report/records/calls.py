@@ -169,7 +169,7 @@ NONE: Final = SameAnswers()
 
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
-    """A text on a page with the quotes from it marked."""
+    """A text on a page with the quotes from it highlighted."""
     shown = {str(reveal(quote)) for quote in quotes if len(quote.strip()) > 1}
     wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:

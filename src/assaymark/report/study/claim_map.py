@@ -282,7 +282,7 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 
 def _controls(index: RunIndex) -> Outcomes:
-    """The results of the control texts, and whether a judge family favours those of its own."""
+    """The results of the control texts, and whether a judge family favours those that it composed."""
     honest, names = index.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(index) if c.gate is not None or c.score is not None}
 
