@@ -260,11 +260,11 @@ def _row_columns(
             return column[: own_rows[0]] + column[own_rows[0] + 1 :]
         return [value for at, value in enumerate(column) if at not in own_rows] if own_rows else column
 
-    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
-    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
+    with_margins = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
+    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if with_margins else []))
     columns = {name: column for name, column in zip(names, map(others, names), strict=True) if {*column} - {None}}
     places = {name: [at for at, value in enumerate(others(name)) if value] for name in ("untested", "interested")}
-    margins = sorted({margin for name in every["near"] for margin in name}) if near else []
+    margins = sorted({margin for name in every["near"] for margin in name}) if with_margins else []
     beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
     table = {
         "order": "".join(others("order")),
