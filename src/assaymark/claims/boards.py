@@ -122,14 +122,14 @@ class _BoardFamily:
         self.levels: dict[Board, dict[str, Measurement]] = {}
         for board in boards:
             own = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
-            self.levels[board] = {one.labels["model"]: one for one in sorted(own, key=lambda one: one.labels["model"])}
+            self.levels[board] = {row.labels["model"]: row for row in sorted(own, key=lambda row: row.labels["model"])}
         self.scored = {
             board: {model: item for model, item in levels.items() if item.value is not None}
             for board, levels in self.levels.items()
         }
-        models, names = sorted({model for each in self.levels.values() for model in each}), {one.name for one in boards}
+        models, names = sorted({model for of in self.levels.values() for model in of}), {board.name for board in boards}
         compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
-        index = rule.index([one for one in compared if one.labels["dimension"] in names], agents=models, families=())
+        index = rule.index([row for row in compared if row.labels["dimension"] in names], agents=models, families=())
         rows = {
             self.scale[board]: tuple(row_of(index, board.name, *pair) for pair in combinations(models, 2))
             for board in boards
@@ -347,9 +347,9 @@ class _FactClaims:
         if any(verdict.publication_level == "no-claim" for verdict in rest):
             whole = self._verdict(claim, "Not every stress window was run for every model.", ids, "stable")
         else:
-            turned = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
+            flips = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
             reason = "Counted from what happened in each window; each is one history."
-            whole = self._verdict(claim, reason, ids, None, turned, f"this differs for {listing(turned)}.", findings)
+            whole = self._verdict(claim, reason, ids, None, flips, f"this differs for {listing(flips)}.", findings)
         return [whole, *each.values()]
 
     def _gate(self, windows: Sequence[Measurement], model: str, profile: str) -> Verdict:

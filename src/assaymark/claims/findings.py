@@ -151,9 +151,9 @@ def _length_words(word: str, item: Measurement) -> str:
     high, low, detail = item.labels["high"], item.labels["low"], item.detail
     gap, slope, raw = (float(detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     covariates = detail.get("covariates", ["log2"])
-    what = "length" if covariates == ["log2"] else "style"
-    lead = f"It is {what}" if word == "length" else f"It may be {what}"
-    if slope == 0.0 and what == "length":
+    style = "length" if covariates == ["log2"] else "style"
+    lead = f"It is {style}" if word == "length" else f"It may be {style}"
+    if slope == 0.0 and style == "length":
         return f"{lead}: each agent always writes the same length."
     longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
     writes = f"{longer} writes {times:.1f} times as much as {other}"
@@ -161,10 +161,10 @@ def _length_words(word: str, item: Measurement) -> str:
     explained, cause = slope * gap, f"{number(slope)} points a doubling"
     if "slopes" in detail:
         explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
-        cause = f"differences in {what}"
+        cause = f"differences in {style}"
     if explained < _SHOWN:
         p = p_words(float(detail["p"]))
-        return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
+        return f"{lead}: {writes}, and at equal {style} the difference is not resolved ({p})."
     return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 

@@ -115,7 +115,7 @@ def index(
         grouped.setdefault(name, []).append(item)
         if labels.keys() == _PAIR:
             by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
-    contrasts = {(one.labels["dimension"], _pair(one)): one for one in grouped.get("contrast", ())}
+    contrasts = {(row.labels["dimension"], _pair(row)): row for row in grouped.get("contrast", ())}
     effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
@@ -140,7 +140,7 @@ def index(
         dropped if families is None else tuple(families),
         frozenset(dimension for dimension, _ in contrasts),
         levels,
-        {(one.labels["dimension"], one.labels["dropped"], _pair(one)): one for one in grouped.get("lofo.contrast", ())},
+        {(row.labels["dimension"], row.labels["dropped"], _pair(row)): row for row in grouped.get("lofo.contrast", ())},
         tests=tests,
     )
 
@@ -408,7 +408,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgre
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
             reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
-        return PanelAgreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+        return PanelAgreement(status, value, reason, tuple(gate.id for gate in gated), item.id, coefficient_words(item))
 
     return index.once(("agreement", dimension, rules), governing)
 
@@ -435,7 +435,7 @@ def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGate
     }
     reason = "Every judge keeps the limits of its datasheet."
     if failing:
-        failures = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        failures = [f"{judge} fails the limits of the plan ({limits})" for judge, limits in failing.items()]
         reason = f"Judged as an instrument, {'; '.join(failures)}."
     return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 

@@ -257,21 +257,21 @@ class Recomputation:
 
     def _kappa(self, item: Measurement) -> Measurement:
         """Recompute a kappa, and those of its pairs of judges, from their contingency tables."""
-        what, stated = _describe(item), item.detail
+        label, stated = _describe(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
-                self.found.given(f"the {what} has no tables and is")
+                self.found.given(f"the {label} has no tables and is")
             return item
         kappas = self._pairs(item)
         records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
-            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
+            self.found.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
         defined = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(defined)) if len(defined) == len(kappas) else None
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
             value = _number(float(alpha_of_sums(*ratings)))
-        value = self.found.compare(what, item.value, value)
+        value = self.found.compare(label, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
             self.found.given(f"intervals of {word}, and the number of clusters that they rest on, are")
@@ -528,10 +528,10 @@ class Recomputation:
 
     def _people(self, item: Measurement) -> Measurement:
         """Recompute a human contrast from the labelled records and the judges' sums on the other cycles."""
-        checks, what, detail = self.found, _describe(item), self.labels.get(item.labels["dimension"])
+        checks, label, detail = self.found, _describe(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
-            checks.given(f"the {what} is")
+            checks.given(f"the {label} is")
             return item
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
@@ -548,16 +548,16 @@ class Recomputation:
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
             consecutive=self.consecutive,
         )  # fmt: skip
-        checks.compare(f"labelled cycles of the {what}", item.n, again.labelled)
+        checks.compare(f"labelled cycles of the {label}", item.n, again.labelled)
         self._part(item, "se", again.se, "standard error")
         p = self._part(item, "p", again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
-        judges = checks.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        judges = checks.compare(f"the judges' own difference in the {label}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:
             checks.given("whether other graders would see the same order is")
         if item.detail.get("needed") is not None:
             checks.given("numbers of labelled cycles needed are")
-        value = checks.compare(what, item.value, again.estimate)
+        value = checks.compare(label, item.value, again.estimate)
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
         return self._ends(item, again.low, again.high)
 

@@ -150,9 +150,9 @@ class SeasonClaims:
                 limits = "; ".join(map(str, measurement.detail.get("failed", ())))
                 reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
-            reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
+            reasons += [said("claim.reason.datasheets.absent", judge=sheet.labels["judge"]) for sheet in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
-        informed = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
+        informed = [probe for probe in self.known.named(rule.PROBE) if probe.detail.get("state") == rule.ABOVE_CHANCE]
         informed.sort(key=lambda measurement: measurement.id)
         if informed:
             judges = tuple(measurement.labels["judge"] for measurement in informed)
@@ -332,11 +332,11 @@ class SeasonClaims:
         baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
         def verdict(
-            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
+            items: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Depends on no grade; without findings it is not supported.
-            ids = tuple(measurement.id for measurement in rests)
-            claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
+            ids = tuple(measurement.id for measurement in items)
+            claim = _claim("beats", tuple(one.labels["agent"] for one in items), {"baseline": gates.baseline}, "return")
             evidence = ClaimEvidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
             # The level of "one of these earned more" under other rules, at most qualified.

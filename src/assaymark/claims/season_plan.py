@@ -371,8 +371,8 @@ def recorded_season(file: RecordedFile, follows: RecordedFields, source: str) ->
     makers = {name: (family, model) for name, family, model in follows.agents}
     chosen = file.agents or tuple(RecordedAgent(name=name) for name in makers)
     agents = [
-        {"name": one.name, "family": one.family or makers[one.name][0], "model": f"{RECORDS}/{makers[one.name][1]}"}
-        for one in chosen
+        {"name": spec.name, "family": spec.family or makers[spec.name][0], "model": f"{RECORDS}/{makers[spec.name][1]}"}
+        for spec in chosen
     ]
     stated = {"capital": follows.capital, "currency": follows.currency}
     table = {

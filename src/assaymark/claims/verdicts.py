@@ -1,5 +1,4 @@
-"""Decide claims from measurements. Each kind of claim is a class with its statement, its evidence, and the other
-rules for its sensitivity analysis.
+"""Decide claims: each kind is a class with its statement, its evidence, and other rules for sensitivity analysis.
 
 Claims that compare agents also have their messages for seasons here; the texts are in `assaymark.claims.messages`.
 """
@@ -392,20 +391,20 @@ class EquivalenceClaim(ComparisonClaim):
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with the difference (first name minus second) and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
-        gap = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
-        if gap is None:
+        ends = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
+        if ends is None:
             return claim.statement
-        value, level, low, high = gap
+        value, level, low, high = ends
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
         item, margin = index.contrast(AGGREGATE, *claim.subjects), rules.margin
-        gap: Value = ""
+        gap_text: Value = ""
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
-            gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-        statement = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
+            gap_text = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+        statement = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap_text)
         lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
         cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_text(pair.p_within),
@@ -557,20 +556,20 @@ def decide(
     claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """Decide one claim, also under the other rules."""
-    own = claim_type(claim)
-    fields, touched = with_human_test(own.fields(claim, index, rules), index, rules), own.amended(amended)
+    kind = claim_type(claim)
+    fields, touched = with_human_test(kind.fields(claim, index, rules), index, rules), kind.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
         # A bias finding is a reason even if another field already stops the claim.
-        reasons += [*finding.reasons, *([] if finding.cap is None else [one.text for one in finding.conditions])]
+        reasons += [*finding.reasons, *([] if finding.cap is None else [note.text for note in finding.conditions])]
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_human_test(own.fields(claim, index, other, for_level=True), index, other).level
-        for name, other in (own.variants(claim, index, rules) if variants else {}).items()
+        name: with_human_test(kind.fields(claim, index, other, for_level=True), index, other).level
+        for name, other in (kind.variants(claim, index, rules) if variants else {}).items()
     }
-    statement, conditions = own.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
+    statement, conditions = kind.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
     return fields.verdict(plan_hash, statement, reasons, conditions, fragility, touched)
 
 

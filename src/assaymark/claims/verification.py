@@ -348,12 +348,12 @@ def _parse(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Me
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")
     if stated != FORMAT:
-        what = f"must be {FORMAT!r} (got {stated!r:.80})"
+        message = f"must be {FORMAT!r} (got {stated!r:.80})"
         if stated in _EARLIER:
-            what = (
+            message = (
                 f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
             )
-        raise InputError(SOURCE, [Problem("format", what)])
+        raise InputError(SOURCE, [Problem("format", message)])
     try:
         parsed = parse(_StudyCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
     except InputError as exc:
@@ -395,25 +395,25 @@ def _rearrange(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     return raw | {"verdict": verdict} | stated
 
 
-def _parse_measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
+def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tuple[Measurement | None, list[Problem]]:
     """Parse one measurement of a section; returns it or None, and the problems."""
     stated = entry.get("id")
     match = _ID.fullmatch(stated) if isinstance(stated, str) else None
     name = "" if match is None else match[1]
     if match is None or name not in SECTIONS[section]:
         kinds = ", ".join(SECTIONS[section])
-        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
+        return None, [Problem(f"{at}.id", f"must name one of {kinds} (got {stated!r:.80})")]
     labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
     parts = KEPT[name].parts
-    problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
+    problems = [Problem(f"{at}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
     needed = KEPT[name].needed if "value" in entry or name == "length.contrast" else ()
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
-    problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
+    problems += [Problem(f"{at}.{key}", "is missing") for key in needed if key not in detail]
     for key, form in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
         if key in detail:
-            place = f"{where}.{key}"
+            place = f"{at}.{key}"
             try:
                 form.validate_json(canonical_json(detail[key]), strict=True)
             except ValidationError as exc:
@@ -425,22 +425,22 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, where: str) -> t
             problems += [Problem(*problem) for problem in wrong]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
-        problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
+        problems.append(Problem(f"{at}.slopes", "must be as many as gaps and covariates"))
     fixed = {"value": None, **{key: entry[key] for key in _FIXED if key in entry}}
     raw = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
     try:
-        item = parse(Measurement, canonical_json(raw), source=where)
+        item = parse(Measurement, canonical_json(raw), source=at)
     except InputError as exc:
-        return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
+        return None, [*problems, *(Problem(f"{at}.{p.where}", p.what) for p in exc.problems)]
     allowed = [frozenset(label.split()) for label in KEPT[name].labels]
     if frozenset(item.labels) not in allowed:
         listed = " or ".join(", ".join(sorted(names)) or "none" for names in allowed)
         got = ", ".join(sorted(item.labels)) or "none"
-        problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
+        problems.append(Problem(f"{at}.labels", f"must be {listed} (got {got})"))
     if not problems and stated != item.id:
-        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {stated!r:.80})"))
+        problems.append(Problem(f"{at}.id", f"must be {item.id} (got {stated!r:.80})"))
     if (item.value is None) == (item.state == "ok"):
-        problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
+        problems.append(Problem(f"{at}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
 
 
