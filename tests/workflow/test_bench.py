@@ -384,7 +384,7 @@ def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     said = capsys.readouterr().out
     assert "page: assaymark-bench-literal/report/index.html" in said
     assert "the pipeline was not run yet" in said
-    (line,) = (one for one in said.splitlines() if one.startswith(("headline: ", "qualified: ")))
+    (line,) = (one for one in said.splitlines() if one.startswith(("Supported: ", "Only with its condition: ")))
     verdicts = Store(RunFolder(Path("assaymark-bench-literal"))).read(VERDICTS)
     (decided,) = (one for one in verdicts if one.claim.statement in line)
     also = f" The models are rule-based stand-ins. {decided.condition or ''}".rstrip()
