@@ -362,14 +362,14 @@ class EpisodeState:
         answers = formulas.Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 score the portfolio held, which an invalid reply leaves unchanged
         executed = self._position.weights if target is None else target
-        own, best = executed[part], truths.weights[part]
-        risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as cash
+        chosen, best = executed[part], truths.weights[part]
+        risk = risk_of(chosen, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as cash
         answered, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
             "S1": formulas.s1_score(answers.views[part], truths.views[part]),
             "S2": formulas.s2_score(answered, true),
-            "S3": formulas.s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
+            "S3": formulas.s3_score(chosen, best, by, known.classes, alpha=rules.alpha, convention=convention),
             "S4": formulas.s4_score(turnover, truths.turnover),
             "S5": formulas.s5_score(
                 risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
@@ -402,8 +402,8 @@ class EpisodeState:
         if not self.over:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
-        who = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
+        ids = self.agent.name, self.profile.name, self.world.window
+        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
 
     def _signals(self) -> tuple[Signal, ...]:
         """Return the signals of the universe: hold for ineligible instruments, and for all if none were given."""

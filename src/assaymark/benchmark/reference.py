@@ -220,10 +220,10 @@ def sheet_of(parts: Sequence[str]) -> MarketTables:
     raise InputError("prompt", ["it shows no table of assets"])
 
 
-def _number(pattern: re.Pattern[str], text: str, what: str) -> float:
+def _number(pattern: re.Pattern[str], text: str, label: str) -> float:
     match = pattern.search(text)
     if not match:
-        raise InputError("prompt", [f"it names no {what}"])
+        raise InputError("prompt", [f"it names no {label}"])
     return float(match.group(1))
 
 
@@ -251,7 +251,7 @@ def _sheet(part: str) -> MarketTables:
     names = [row[0] for row in tables["correlations"][1:]]
     skipped = len(tables["correlations"][0]) - len(names)
     means = np.array([[value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
-    at = [names.index(one) for one in classes]
+    at = [names.index(kind) for kind in classes]
     correlation = means[np.ix_(at, at)]
     np.fill_diagonal(correlation, 1.0)
     return MarketTables(tuple(row[0] for row in rows), classes, numbers, correlation)
@@ -262,17 +262,17 @@ def within(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floa
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
-    book = weights.copy()
-    if (total := float(book[risky].sum())) > most:
-        book[risky] *= most / total
-    short = max(least - float(book[safe].sum()), 0.0)
+    adjusted = weights.copy()
+    if (total := float(adjusted[risky].sum())) > most:
+        adjusted[risky] *= most / total
+    short = max(least - float(adjusted[safe].sum()), 0.0)
     rest = ~safe
-    others = float(book[rest].sum())
-    if others > 0 and (spare := 1.0 - float(book.sum())) < short:
-        book[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
-    basis = book[safe] if book[safe].sum() > 0 else np.ones(int(safe.sum()))
-    book[safe] = basis / basis.sum() * (1.0 - float(book[rest].sum()))
-    return _normal(book)
+    others = float(adjusted[rest].sum())
+    if others > 0 and (spare := 1.0 - float(adjusted.sum())) < short:
+        adjusted[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    basis = adjusted[safe] if adjusted[safe].sum() > 0 else np.ones(int(safe.sum()))
+    adjusted[safe] = basis / basis.sum() * (1.0 - float(adjusted[rest].sum()))
+    return _normal(adjusted)
 
 
 @dataclass(frozen=True, slots=True)

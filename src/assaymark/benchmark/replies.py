@@ -77,9 +77,9 @@ def find_values(
             values.setdefault(name, []).append(value)
 
     def add_rows(rows: Iterable[JSON]) -> None:  # such as ``{"ticker": ..., "view": ...}``; others are skipped
-        for given in rows:
-            if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
-                add(given[TICKER], given[column])
+        for item in rows:
+            if isinstance(item, dict) and isinstance(item.get(TICKER), str) and column in item:
+                add(item[TICKER], item[column])
 
     text = text.rpartition("</think>")[2]  # without visible reasoning
     for raw in _json_in(objects_in(text, key), reasons):
@@ -200,24 +200,24 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
     if not values and not unknown:
         return None, _nothing(reply.text, reason)
     signed: dict[str, tuple[float, bool]] = {}
-    for ticker, given in values.items():
+    for ticker, raw in values.items():
         try:
-            signed[ticker] = _one(given, "S3")
+            signed[ticker] = _one(raw, "S3")
         except _Unreadable as exc:
             return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
-    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
-    wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in book.items() if weight < -_TINY]
-    total, reasons = math.fsum(book.values()), [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
+    shares = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
+    wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in shares.items() if weight < -_TINY]
+    total, reasons = math.fsum(shares.values()), [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
     if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
-        book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
-    wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in book.items() if weight > 1 + _TINY]
+        shares, total = {ticker: weight / 100 for ticker, weight in shares.items()}, total / 100
+    wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in shares.items() if weight > 1 + _TINY]
     if not abs(total - 1) <= MOST_OFF:
         wrong.append(f"weights must sum to 1 (got {total:.4g})")
     if wrong:
         return None, StageState("invalid", wrong[0])
     if abs(total - 1) > ROUNDING:
         reasons.append(f"weights sum to {total:.4g}, brought to 1")
-    weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
+    weights = np.array([max(shares.get(ticker, 0.0), 0.0) for ticker in tickers])
     weights = weights / weights.sum()
     weights.setflags(write=False)
     return weights, StageState("partial" if reasons else "ok", "; ".join(reasons))
@@ -261,9 +261,9 @@ def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) ->
         return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, json_reason)
     read: dict[str, Any] = {}
     unreadable: list[str] = []
-    for ticker, given in values.items():
+    for ticker, raw in values.items():
         try:
-            read[ticker] = _one(given, stage)
+            read[ticker] = _one(raw, stage)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
     missing = [ticker for ticker in tickers if ticker not in values]
@@ -355,10 +355,10 @@ def outside_call(
         context = Context(**about) if asked is None else QuestionContext(**about, template=asked[0], given=asked[1])
         parts = [canonical_json(AgentRequest(context, reply_schema))]
     else:
-        own, numbers = market
+        members, numbers = market
         # One object in three texts, so that the market of a date is stored once for all calls.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **own})[1:-1]},", f"{numbers.text}}}}}"]
+        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **members})[1:-1]},", f"{numbers.text}}}}}"]
     messages = (Message("user", tuple(map(Text.of, parts))),)
     return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
@@ -379,8 +379,8 @@ def market_numbers(known: MarketState, listings: Sequence[Listing]) -> Text:
         rows += [(line.ticker, "regime", line.regime, "text", ""), (line.ticker, "beta", line.beta, "ratio", "")]
         rows.append((line.ticker, "duration", line.duration, "years", ""))
     facts = [
-        Fact(f"{who or 'macro'}.{name}", who, name, value, unit, available_at=at, note=note)
-        for who, name, value, unit, note in rows
+        Fact(f"{subject or 'macro'}.{name}", subject, name, value, unit, available_at=at, note=note)
+        for subject, name, value, unit, note in rows
         if value is not None
     ]  # fmt: skip
     members = {
@@ -455,7 +455,7 @@ def _system() -> Message:
 
 def market_text(known: MarketState) -> Text:
     """Return the market in the form of prompts, the same text for all stages and models."""
-    parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(known).items()}
+    parts = {name: fence(name, _table(columns, rows)) for name, (columns, rows) in layers(known).items()}
     day, lookback = known.day.isoformat(), known.returns.shape[0]
     return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
@@ -500,17 +500,17 @@ def stage_call(
     places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
     stated = {ticker: float(views[at]) for ticker, at in places.items()}
     # the members of a `MarketContext` that belong to one call, not to the market
-    own: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
-    own |= {"portfolio": None, "constraints": (), "profile": None}
+    members: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
+    members |= {"portfolio": None, "constraints": (), "profile": None}
     more: dict[str, Any] = {}
     if stage == "S1":
         paper = convention == "paper"
         more = {"count": len(places), "scale": stage_template().filled("scale", horizon=horizon) if paper else ""}
-        own["horizon_days"] = horizon if paper else None
+        members["horizon_days"] = horizon if paper else None
     elif stage == "S2":
         table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in stated.items()))
         more = {"count": len(stated), "day": day, "views": fence("views", table), "threshold": THRESHOLD[convention]}
-        own["views"] = stated
+        members["views"] = stated
     else:
         rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
         weights = position.weights
@@ -534,7 +534,7 @@ def stage_call(
             ("value_at_risk_95", profile.var_limit, "ratio", "portfolio"),
             ("fee", cost_bps, "bps", "order"),
         )
-        own |= {
+        members |= {
             "horizon_days": horizon, "views": stated, "signals": {ticker: signals[at] for ticker, at in places.items()},
             "weights": shares, "portfolio": Portfolio("USD", cash, nav, positions=units),
             "constraints": tuple(Constraint(k, x, unit, scope) for k, x, unit, scope in limits),
@@ -549,8 +549,8 @@ def stage_call(
     parts = (asked,) if stage == "S2" else (market, asked)
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
-        given = None if numbers is None else (own, numbers)
-        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, given)
+        data = None if numbers is None else (members, numbers)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, data)
     return CallSpec.to(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
 
 

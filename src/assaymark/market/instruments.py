@@ -342,25 +342,25 @@ def price_findings(
             findings.append(PriceFinding("empty", name, "has no price at all", 0, column))
             continue
         for row in np.flatnonzero(closes[:, column] <= 0):
-            what = f"a price must be positive (got {closes[row, column]:g})"
-            findings.append(PriceFinding("sign", f"{name}, {days[row]}", what, 0, column))
+            text = f"a price must be positive (got {closes[row, column]:g})"
+            findings.append(PriceFinding("sign", f"{name}, {days[row]}", text, 0, column))
         holes = np.diff(there) - 1
         for place in np.flatnonzero(holes > limit.gap_days):
-            what = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
-            findings.append(PriceFinding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
+            text = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
+            findings.append(PriceFinding("gap", f"{name}, {days[there[place] + 1]}", text, int(holes[place]), column))
         if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
-            what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
-            findings.append(PriceFinding("stale", name, what, behind, column))
+            text = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
+            findings.append(PriceFinding("stale", name, text, behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
             if (length := stop - start) >= limit.stale_days:
-                what = f"is frozen: {length} equal closes in a row"
-                findings.append(PriceFinding("frozen", f"{name}, {days[there[start]]}", what, length, column))
+                text = f"is frozen: {length} equal closes in a row"
+                findings.append(PriceFinding("frozen", f"{name}, {days[there[start]]}", text, length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
         for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
-            what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
-            findings.append(PriceFinding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
+            text = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
+            findings.append(PriceFinding("return", f"{name}, {days[there[place + 1]]}", text, 0, column))
     # Days on which many instruments of a group are missing that trade before and after: an incomplete download
     rows = np.arange(days.size)[:, None]
     for kind in list(dict.fromkeys(groups or ())) or [None]:
@@ -371,8 +371,8 @@ def price_findings(
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
         expected, present = due.sum(axis=1), priced.sum(axis=1)
         for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
-            what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
-            findings.append(PriceFinding("half day", str(days[row]), what))
+            text = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
+            findings.append(PriceFinding("half day", str(days[row]), text))
     return findings
 
 
@@ -382,17 +382,17 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:
         for other, other_days, other_closes in by_instrument.setdefault(instrument, []):
-            _, mine, theirs = np.intersect1d(days, other_days, return_indices=True)
-            if mine.size:
-                differ = int((closes[mine] != other_closes[theirs]).sum())
-                what = f"snapshots {other} and {snapshot} overlap on {mine.size} days and differ on {differ}"
-                problems.append(Problem(instrument, f"{what}; a store holds one snapshot"))
+            _, first, second = np.intersect1d(days, other_days, return_indices=True)
+            if first.size:
+                differ = int((closes[first] != other_closes[second]).sum())
+                text = f"snapshots {other} and {snapshot} overlap on {first.size} days and differ on {differ}"
+                problems.append(Problem(instrument, f"{text}; a store holds one snapshot"))
         by_instrument[instrument].append((snapshot, days, closes))
     return problems
 
 
 def mixed_snapshots(
-    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, what: str = "a store"
+    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, owner: str = "a store"
 ) -> list[Problem]:
     """Return the problem that rows come from several snapshots, with their overlaps."""
     of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
@@ -400,7 +400,7 @@ def mixed_snapshots(
         (str(kind), str(name), days[at], closes[at]) for kind in kinds
         for name in sorted(set(instruments[of == kind]), key=str) if (at := (of == kind) & (instruments == name)).any()
     ]  # fmt: skip
-    named = f"{what} holds one snapshot (got {', '.join(map(str, kinds))})"
+    named = f"{owner} holds one snapshot (got {', '.join(map(str, kinds))})"
     return [Problem("snapshot", named), *snapshot_problems(series)]
 
 

@@ -84,8 +84,8 @@ def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: floa
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """Transform ``draws`` linearly to mean 0, variance 1 and exactly ``correlation`` on calm days."""
     centred = draws - draws[calm].mean(axis=0)
-    own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
-    return np.asarray(centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T))
+    factor = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
+    return np.asarray(centred @ np.linalg.solve(factor.T, np.linalg.cholesky(correlation).T))
 
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
@@ -330,9 +330,9 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     alive: np.ndarray = (days[:, None] >= begins) & (days[:, None] <= ends)
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[listing.sub]) for listing in listings])
 
-    shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
+    shared, specific, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
     # Moves of mean 0 and unit variance over each instrument's own calm days.
-    moves, use = shared + own, alive & calm[:, None]
+    moves, use = shared + specific, alive & calm[:, None]
     days_used = use.sum(axis=0)
     centred = moves - np.where(use, moves, 0.0).sum(axis=0) / days_used
     noise = centred / np.sqrt(np.where(use, centred**2, 0.0).sum(axis=0) / days_used)
@@ -351,8 +351,8 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
     # Open, high, low, close and volume: the range contains open and close, and volume grows with the day's move.
     daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
-    gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
-    opened = before * np.exp(0.25 * daily * gap)
+    jump, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
+    opened = before * np.exp(0.25 * daily * jump)
     high = np.maximum(opened, exact) * np.exp(0.45 * daily * np.abs(up))
     low = np.minimum(opened, exact) * np.exp(-0.45 * daily * np.abs(down))
     move = np.abs(np.log(exact / before)) / daily

@@ -413,7 +413,7 @@ def tabulate(
         )
 
     def grouped(some: Sequence[ScoredReply]) -> dict[Template, Floats]:
-        values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
+        values = {name: [row.score.score for row in some if row.question.template == name] for name in TEMPLATES}
         return {name: np.array(scores) for name, scores in values.items() if scores}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))

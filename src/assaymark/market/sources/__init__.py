@@ -34,7 +34,7 @@ _FETCH: Mapping[str, Fetch] = {
 _ONE_AT_A_TIME = Lock()
 
 
-def _silent(what: str, done: int, total: int, /) -> None:
+def _silent(kind: str, done: int, total: int, /) -> None:
     """Ignore progress."""
 
 

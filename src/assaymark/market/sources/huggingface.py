@@ -64,11 +64,11 @@ def fetch_file(
         fitting = [name for name in sizes if name.lower().endswith(suffixes)]
         wanted, listed = request.options.get("file"), ", ".join(one_line(name) for name in fitting[:10])
         if wanted is not None and wanted not in sizes:
-            what = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
-            raise InputError("source huggingface", [Problem("option file", what)])
+            text = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
+            raise InputError("source huggingface", [Problem("option file", text)])
         if wanted is None and len(fitting) != 1:
-            what = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
-            raise InputError("source huggingface", [Problem("option file", f"{what}: {listed}" if listed else what)])
+            text = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
+            raise InputError("source huggingface", [Problem("option file", f"{text}: {listed}" if listed else text)])
         name = wanted or fitting[0]
         service.checked_size(sizes[name], asking.manners)
         path = _call(
@@ -266,14 +266,14 @@ def counted(data: bytes, name: str) -> int:
         if not line.strip():
             continue
         items += 1
-        what = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
+        text = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
         try:
-            if not what and not isinstance(strict_json(line.decode()), dict):
-                what = "is no JSON object"
+            if not text and not isinstance(strict_json(line.decode()), dict):
+                text = "is no JSON object"
         except (Rejected, UnicodeDecodeError) as exc:
-            what = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
-        if what:
-            problems.append(Problem(f"line {number}", what))
+            text = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
+        if text:
+            problems.append(Problem(f"line {number}", text))
     if len(problems) > _MOST_PROBLEMS:
         problems[_MOST_PROBLEMS:] = [Problem("", f"and {len(problems) - _MOST_PROBLEMS} more lines")]
     if problems or not items:
