@@ -178,7 +178,7 @@ def settle_baseline(
     return (settled.book, shares), settled.nav
 
 
-def reconcile(
+def audit_day(
     season: Season, before: Account, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
