@@ -1,4 +1,4 @@
-"""What a budget lets through: calls of 0.008 USD whose bound is forty times that, over loopback, some of which hang.
+"""Overspend of a budget under load: calls of 0.008 USD with a bound forty times that, on loopback; some of them hang.
 
 The server bills every request it receives, those included whose answer never arrives.
 """

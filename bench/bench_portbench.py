@@ -257,7 +257,7 @@ def run(compiled: Path, *arguments: str | Path) -> tuple[float, float, float]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled modules lie, filled: installed packages come with theirs."""
+    """A folder with all compiled modules, as installed packages have."""
     folder = tmp_path_factory.mktemp("compiled")
     small = ("--model", "reference/portbench-stubborn", "--profile", "balanced", "--window", "normal")
     run(folder, "bench", "pipeline", *small, "--out", folder / "run")

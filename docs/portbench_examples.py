@@ -20,7 +20,7 @@ from assaymark.benchmark import (
     THRESHOLD,
     BenchMarket,
     Convention,
-    Known,
+    MarketState,
     MarketWindow,
     Risk,
     Scene,
@@ -64,7 +64,7 @@ def scene(convention: Convention) -> Scene:
     return scene_on(here.market, here.market.row_of(DAY), here.horizon, convention=convention)
 
 
-def known() -> Known:
+def known() -> MarketState:
     """What could be known on that day."""
     return world().known(DAY)
 

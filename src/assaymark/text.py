@@ -95,7 +95,7 @@ def p_words(p: float) -> str:
     return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
-def why_undefined(state: str) -> str:
+def undefined_reason(state: str) -> str:
     """Describe why a measurement has no value, from its state."""
     text = prose(state)
     if text.startswith("undefined"):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from assaymark import importers
 from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers import LABELS, SPELLINGS, VERDICTS, OrderCounts, VerdictLog, VerdictMap, read_verdicts
-from assaymark.importers.verdict_log import dense, joined
+from assaymark.importers.verdict_log import combine_codes, dense
 from assaymark.metrology import datasheet, decompose
 
 HEAD = "judge,question_id,slot1_model,slot2_model,verdict\n"
@@ -340,7 +340,7 @@ def test_swapped_slots_are_the_same_contents_and_another_verdict_is_another_dige
 @given(st.lists(st.tuples(*[st.integers(0, 2**31 - 1)] * 3), min_size=1, max_size=30))
 def test_joined_codes_sort_as_their_parts_do(rows):
     parts = [np.array(column) for column in zip(*rows, strict=True)]
-    codes = joined(list(zip(parts, [2**31] * 3, strict=True)))
+    codes = combine_codes(list(zip(parts, [2**31] * 3, strict=True)))
     ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
     assert dense(codes)[1].tolist() == [ranks[row] for row in rows]
 

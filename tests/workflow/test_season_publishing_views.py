@@ -1,4 +1,4 @@
-"""What the site of a season shows of its tables: who, what happened, what was said and graded."""
+"""The views of a season's site follow from its tables: agents, events, claims and grades."""
 
 # ruff: noqa: I001
 
@@ -131,7 +131,7 @@ def test_quotations_gather_the_judges_and_the_numbers_in_them():
 
 
 def test_no_number_of_a_record_is_lost_or_invented(folder):
-    """Every number of the numeric ledger stands in some line, and lines without a judge hold one."""
+    """Every checked number is in some line, and lines without a judge have one number."""
     played = tracks.season_material(folder)
     steps = played.steps["one"]
     horizon = horizon_of(steps, played.contexts, agents=played.agents)

@@ -134,13 +134,13 @@ def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
 Values = Mapping[str, float | str]
 """Views, signals or weights by ticker."""
 
-ViewRule = Callable[["Sheet", int], Floats]
+ViewRule = Callable[["MarketTables", int], Floats]
 """Computes views in [-1, 1] from the tables of a prompt and the horizon in days."""
 
-Limits = tuple[float, float]
+InvestorLimits = tuple[float, float]
 """The investor's limits as shares: maximum of equities and crypto, minimum of bonds and cash."""
 
-BookRule = Callable[["Sheet", Floats, Bools, Limits], Floats]
+WeightRule = Callable[["MarketTables", Floats, Bools, InvestorLimits], Floats]
 """Computes weights from views, buy signals (all True if there are none) and limits."""
 
 VERSION: Final = "2"
@@ -203,7 +203,7 @@ _COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
+class MarketTables:
     """The tables of assets and correlations in a prompt."""
 
     tickers: tuple[str, ...]
@@ -212,7 +212,7 @@ class Sheet:
     correlation: Floats
 
 
-def sheet_of(parts: Sequence[str]) -> Sheet:
+def sheet_of(parts: Sequence[str]) -> MarketTables:
     """Parse the market tables from the part of a prompt that has them. Raises `InputError`."""
     for part in parts:
         if "<<<BEGIN assets " in part:
@@ -220,10 +220,10 @@ def sheet_of(parts: Sequence[str]) -> Sheet:
     raise InputError("prompt", ["it shows no table of assets"])
 
 
-def _number(pattern: re.Pattern[str], text: str, what: str) -> float:
+def _number(pattern: re.Pattern[str], text: str, label: str) -> float:
     match = pattern.search(text)
     if not match:
-        raise InputError("prompt", [f"it names no {what}"])
+        raise InputError("prompt", [f"it names no {label}"])
     return float(match.group(1))
 
 
@@ -235,7 +235,7 @@ def _rows(text: str, label: str) -> list[list[str]]:
 
 
 @lru_cache(maxsize=16)
-def _sheet(part: str) -> Sheet:
+def _sheet(part: str) -> MarketTables:
     """Parse the market tables of a prompt part; cached for all models that get the same market."""
 
     def value(cell: str) -> float:
@@ -251,28 +251,28 @@ def _sheet(part: str) -> Sheet:
     names = [row[0] for row in tables["correlations"][1:]]
     skipped = len(tables["correlations"][0]) - len(names)
     means = np.array([[value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
-    at = [names.index(one) for one in classes]
+    at = [names.index(kind) for kind in classes]
     correlation = means[np.ix_(at, at)]
     np.fill_diagonal(correlation, 1.0)
-    return Sheet(tuple(row[0] for row in rows), classes, numbers, correlation)
+    return MarketTables(tuple(row[0] for row in rows), classes, numbers, correlation)
 
 
-def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
+def within(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floats:
     """Adjust weights to the limits: shrink risky classes to the cap and raise safe ones to the floor."""
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
-    book = weights.copy()
-    if (total := float(book[risky].sum())) > most:
-        book[risky] *= most / total
-    short = max(least - float(book[safe].sum()), 0.0)
+    adjusted = weights.copy()
+    if (total := float(adjusted[risky].sum())) > most:
+        adjusted[risky] *= most / total
+    short = max(least - float(adjusted[safe].sum()), 0.0)
     rest = ~safe
-    others = float(book[rest].sum())
-    if others > 0 and (spare := 1.0 - float(book.sum())) < short:
-        book[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
-    basis = book[safe] if book[safe].sum() > 0 else np.ones(int(safe.sum()))
-    book[safe] = basis / basis.sum() * (1.0 - float(book[rest].sum()))
-    return _normal(book)
+    others = float(adjusted[rest].sum())
+    if others > 0 and (spare := 1.0 - float(adjusted.sum())) < short:
+        adjusted[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    basis = adjusted[safe] if adjusted[safe].sum() > 0 else np.ones(int(safe.sum()))
+    adjusted[safe] = basis / basis.sum() * (1.0 - float(adjusted[rest].sum()))
+    return _normal(adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Rule:
     """The rules of a built-in model for views and weights, its share of solved questions, and a description."""
 
     view: ViewRule
-    book: BookRule
+    book: WeightRule
     skill: float
     does: str
 
@@ -296,21 +296,21 @@ def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
     return np.asarray(parts / parts.sum())
 
 
-def _vol(sheet: Sheet, least: float = _SMALLEST_VOL) -> Floats:
+def _vol(sheet: MarketTables, least: float = _SMALLEST_VOL) -> Floats:
     return np.maximum(sheet.numbers["vol_pct"], least)
 
 
-def _extrapolated(sheet: Sheet, horizon: int) -> Floats:
+def _extrapolated(sheet: MarketTables, horizon: int) -> Floats:
     """Views from the mean daily return of 60 days, extrapolated over the horizon."""
     return _view(sheet.numbers["ret60_pct"] * horizon / 60)
 
 
-def _momentum(sheet: Sheet, _: int) -> Floats:
+def _momentum(sheet: MarketTables, _: int) -> Floats:
     """Views from the whole return of the last 60 days, which are the truth of the convention ``reference``."""
     return _view(sheet.numbers["ret60_pct"])
 
 
-def _best_only(sheet: Sheet, _: int) -> Floats:
+def _best_only(sheet: MarketTables, _: int) -> Floats:
     """A view of 1 on the highest Sharpe ratio, -1 on the lowest, and 0 on all others."""
     sharpe = sheet.numbers["sharpe"]
     views = np.zeros(sharpe.size)
@@ -318,7 +318,7 @@ def _best_only(sheet: Sheet, _: int) -> Floats:
     return views
 
 
-def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
+def _highest_sharpe(sheet: MarketTables, views: Floats, buys: Bools, limits: InvestorLimits) -> Floats:
     """Maximum-Sharpe weights as S3 asks, from the prompt's volatilities and class correlations, within the limits."""
     vol = _vol(sheet)
     try:
@@ -328,12 +328,12 @@ def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) ->
     return within(weights, sheet, limits)
 
 
-def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
+def _by_view(_: MarketTables, views: Floats, buys: Bools, __: InvestorLimits) -> Floats:
     """Weights in proportion to positive views."""
     return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
 
 
-def _sixty_forty(sheet: Sheet, *_: object) -> Floats:
+def _sixty_forty(sheet: MarketTables, *_: object) -> Floats:
     """Sixty percent in equities and forty in bonds, equal weights within each."""
     classes = np.array(sheet.classes)
     weights = np.zeros(classes.size)

@@ -98,8 +98,8 @@ class Differences:
 
     def compare(self, what: str, stated: Any, again: T) -> T:
         """Record a difference between the stated and the recomputed value; returns the stated one if they are equal."""
-        if not _same(stated, again):
-            first, other = _shown_apart(stated, again)
+        if not _equal(stated, again):
+            first, other = _distinguish(stated, again)
             self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
             return again
         return again if again is None else stated
@@ -121,19 +121,19 @@ class Differences:
                     self.compare(f"level under {name}", stated_here.get(name), other.get(name))
             elif isinstance(other, tuple):
                 for at in range(max(len(stated_here), len(other))):
-                    self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated_here, other)))
+                    self.compare(what, *(_value(side[at]) if at < len(side) else None for side in (stated_here, other)))
             else:
-                self.compare(what, _shown(stated_here), _shown(other))
+                self.compare(what, _value(stated_here), _value(other))
 
 
-def _same(stated: Any, again: Any) -> bool:
+def _equal(stated: Any, again: Any) -> bool:
     """True if two values are equal, numbers up to rounding error."""
     if isinstance(stated, int | float) and isinstance(again, int | float):
         return math.isclose(stated, again, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(stated == again)
 
 
-def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
+def _distinguish(stated: Any, again: Any) -> tuple[str, str]:
     """Format two different values with enough decimals to tell them apart."""
     for digits in range(2, 17):
         first, other = (
@@ -144,7 +144,7 @@ def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
     return repr(stated), repr(again)
 
 
-def _shown(value: Any) -> Any:
+def _value(value: Any) -> Any:
     """Convert a part of a verdict to one text or number."""
     match value:
         case Condition():
@@ -156,7 +156,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _about(item: Measurement) -> str:
+def _describe(item: Measurement) -> str:
     """Return the name of a measurement for messages."""
     name = "kappa on bands" if item.name == KAPPA else item.name
     name = (KEPT[item.name].called if item.name in KEPT else "") or name
@@ -224,10 +224,10 @@ class Recomputation:
         self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
     ) -> None:
         self.study, self.rules, self.bare, self.found = study, rules, bare, Differences()
-        self.labels = {one.labels["dimension"]: one.detail for one in measurements if one.name == "human.labels"}
-        self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
+        self.labels = {item.labels["dimension"]: item.detail for item in measurements if item.name == "human.labels"}
+        self.complete = not any(item.detail.get("missing") for item in measurements if item.name == "panel.families")
         self.consecutive = any(
-            one.detail.get("order") == "consecutive" for one in measurements if one.name == "order.autocorrelation"
+            item.detail.get("order") == "consecutive" for item in measurements if item.name == "order.autocorrelation"
         )
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
             **dict.fromkeys(("kappa.mean_pairwise", "cell.kappa", KAPPA), self._kappa),
@@ -246,7 +246,7 @@ class Recomputation:
         for item in measurements:
             if item.name != KAPPA and item.id not in self.bare:
                 if item.level is not None:
-                    self.found.compare(f"level of the interval of the {_about(item)}", item.level, self.study.level)
+                    self.found.compare(f"level of the interval of the {_describe(item)}", item.level, self.study.level)
                 if KEPT[item.name].given:
                     self.found.given(KEPT[item.name].given)
             again = None if item.id in self.bare else self._by_name.get(item.name)
@@ -257,21 +257,21 @@ class Recomputation:
 
     def _kappa(self, item: Measurement) -> Measurement:
         """Recompute a kappa, and those of its pairs of judges, from their contingency tables."""
-        what, stated = _about(item), item.detail
+        label, stated = _describe(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
-                self.found.given(f"the {what} has no tables and is")
+                self.found.given(f"the {label} has no tables and is")
             return item
         kappas = self._pairs(item)
         records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
-            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
+            self.found.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
         defined = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(defined)) if len(defined) == len(kappas) else None
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
             value = _number(float(alpha_of_sums(*ratings)))
-        value = self.found.compare(what, item.value, value)
+        value = self.found.compare(label, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
             self.found.given(f"intervals of {word}, and the number of clusters that they rest on, are")
@@ -292,14 +292,14 @@ class Recomputation:
             kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
         stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
-            what = f"{_about(item)} between {pair.replace('|', ' and ')}"
-            self.found.compare(what, stated.get(pair), kappas.get(pair))
+            label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
+            self.found.compare(label, stated.get(pair), kappas.get(pair))
         return kappas
 
     def _part(self, item: Measurement, name: str, again: T, called: str = "") -> T:
         """Compare a part of a measurement's detail with the recomputed value."""
         words = called or name.replace("_", " ")
-        return self.found.compare(f"{words} of the {_about(item)}", item.detail.get(name), again)
+        return self.found.compare(f"{words} of the {_describe(item)}", item.detail.get(name), again)
 
     # Contrasts: from their cluster sums, or without them from their standard errors.
 
@@ -307,7 +307,7 @@ class Recomputation:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
-        what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
+        what, n, clusters = _describe(item), int(counts.sum()), int(counts.size)
         check.compare(f"n of the {what}", item.n, n)
         self._part(item, "clusters", clusters)
         means = column[:, 0] / counts
@@ -367,7 +367,7 @@ class Recomputation:
             # Correct the variance of dependent rows, which is biased downwards.
             variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
             size_again = float(contrasts.effective_size(rows.size, rho))
-            if _same(effective, size_again):
+            if _equal(effective, size_again):
                 error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
                 tests.append(_TTest(error, size_again - 1 if error else None, rows.size))
         if not tests:
@@ -390,7 +390,7 @@ class Recomputation:
             return equivalence_p(value, test.se, test.df, clusters, margin)
 
         again["p_equivalence"] = self._part(item, "p_equivalence", p(self.rules.margin), "p of equivalence")
-        called = f"p of equivalence of the {_about(item)} at the margin"
+        called = f"p of equivalence of the {_describe(item)} at the margin"
         margins = {f"{rules.margin:g}": rules.margin for rules in other_margins(self.rules).values()}
         again["p_equivalence_at"] = {
             name: self.found.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()
@@ -404,8 +404,8 @@ class Recomputation:
 
     def _ends(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
         """Return the measurement with these interval ends, and record a difference from the stated ones."""
-        low = self.found.compare(f"lower end of the {_about(item)}", item.low, low)
-        return replace(item, low=low, high=self.found.compare(f"upper end of the {_about(item)}", item.high, high))
+        low = self.found.compare(f"lower end of the {_describe(item)}", item.low, low)
+        return replace(item, low=low, high=self.found.compare(f"upper end of the {_describe(item)}", item.high, high))
 
     def _beside(self, item: Measurement) -> Measurement:
         """Recompute a contrast without a judge family or same-family judges, at equal length, or over other judges."""
@@ -448,7 +448,7 @@ class Recomputation:
                 equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
-            detail["word"] = checks.compare(f"word for the {_about(item)}", detail.get("word"), word)
+            detail["word"] = checks.compare(f"word for the {_describe(item)}", detail.get("word"), word)
         return replace(item, detail=detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
@@ -461,10 +461,10 @@ class Recomputation:
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
-        sums, what, checks = item.detail.get("cluster_sums"), _about(item), self.found
+        sums, name, checks = item.detail.get("cluster_sums"), _describe(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
-                checks.given(f"the {what} has no cluster sums and is")
+                checks.given(f"the {name} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
         tested = contrasts.t_test(column, counts, self.study.level)
@@ -473,14 +473,14 @@ class Recomputation:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
         if "p" in item.detail:
             p = self._part(item, "p", p)
-        n = checks.compare(f"n of the {what}", item.n, int(counts.sum()))
-        value = checks.compare(what, item.value, float(tested.difference[0]))
+        n = checks.compare(f"n of the {name}", item.n, int(counts.sum()))
+        value = checks.compare(name, item.value, float(tested.difference[0]))
         item = self._ends(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
         return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
 
     def _counted(self, item: Measurement) -> Measurement:
         """Recompute shares, counts and what depends on them."""
-        name, detail, checks, what = item.name, item.detail, self.found, _about(item)
+        name, detail, checks, label = item.name, item.detail, self.found, _describe(item)
         if name in _GIVEN:
             checks.given(_GIVEN[name])
         if name == "dimension.distinct":
@@ -488,20 +488,20 @@ class Recomputation:
             return self._adjusted(item, "p_holm", len(self.study.dimensions)) if tested else item
         if name == "terse.share":
             if (below := detail.get("below")) is None or item.value is None or not item.n:
-                checks.given(f"the {what} is")
+                checks.given(f"the {label} is")
                 return item
             self._part(item, "tokens", self.rules.cells.terse_tokens)
-            return replace(item, value=checks.compare(what, item.value, below / item.n))
+            return replace(item, value=checks.compare(label, item.value, below / item.n))
         if name == "panel.families":
             judges = detail.get("own", {})
             checks.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
                 families = {self.study.judges.get(judge) for judge in judges}
-                checks.compare(what, item.value, float(len(families)))
+                checks.compare(label, item.value, float(len(families)))
             checks.given("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
             lags, flag = detail.get("lags") or [None], detail.get("flag")
-            checks.compare(what, item.value, lags[0])
+            checks.compare(label, item.value, lags[0])
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
             self._part(item, "flagged", flagged, "flag")
             checks.given("the dependence of clusters that follow each other is")
@@ -512,26 +512,26 @@ class Recomputation:
             if item.value is not None and (by_family := detail.get("p")):
                 alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
                 every = all(p <= alpha + TOLERANCE for p in by_family.values())
-                checks.compare(f"whether every judge family shows the {what}", detail.get("unanimous"), every)
+                checks.compare(f"whether every judge family shows the {label}", detail.get("unanimous"), every)
                 return replace(item, detail={**detail, "unanimous": every})
         if name == "datasheet.gate" and item.value is not None:
             failed = float(len(detail.get("failed", [])))
             checks.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
-            return _with_value(item, checks.compare(f"share of the drawn cycles that {what} has", item.value, share))
+            return _with_value(item, checks.compare(f"share of the drawn cycles that {label} has", item.value, share))
         if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
             several = [kappa for kappa in kappas.values() if kappa is not None]
             value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return _with_value(item, checks.compare(what, item.value, value))
+            return _with_value(item, checks.compare(label, item.value, value))
         return item
 
     def _people(self, item: Measurement) -> Measurement:
         """Recompute a human contrast from the labelled records and the judges' sums on the other cycles."""
-        checks, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
+        checks, label, detail = self.found, _describe(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
-            checks.given(f"the {what} is")
+            checks.given(f"the {label} is")
             return item
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
@@ -548,16 +548,16 @@ class Recomputation:
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
             consecutive=self.consecutive,
         )  # fmt: skip
-        checks.compare(f"labelled cycles of the {what}", item.n, again.labelled)
+        checks.compare(f"labelled cycles of the {label}", item.n, again.labelled)
         self._part(item, "se", again.se, "standard error")
         p = self._part(item, "p", again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
-        judges = checks.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        judges = checks.compare(f"the judges' own difference in the {label}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:
             checks.given("whether other graders would see the same order is")
         if item.detail.get("needed") is not None:
             checks.given("numbers of labelled cycles needed are")
-        value = checks.compare(what, item.value, again.estimate)
+        value = checks.compare(label, item.value, again.estimate)
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
         return self._ends(item, again.low, again.high)
 
@@ -580,19 +580,19 @@ class Recomputation:
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
         again = []
         for item in items:
-            tested, what = item.detail.get("p"), _about(item)
+            tested, name = item.detail.get("p"), _describe(item)
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
-                checks.compare(f"whether the {what} is triggered", bool(item.detail.get("triggered")), triggered)
+                checks.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
                 item = replace(item, detail={**item.detail, "triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
-                p_holm = checks.compare(f"p of the {what} after Holm", item.detail.get("p_holm"), p_holm)
+                p_holm = checks.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
                 flat, alpha = item.low is None, self.rules.cell_alpha
                 outcome = cell_outcome(
                     item.labels["cell"], item.value, float(tested), p_holm, flat=flat, cells=limits, alpha=alpha
                 )
-                checks.compare(f"outcome of the {what}", str(item.detail.get("outcome")), outcome)
+                checks.compare(f"outcome of the {name}", str(item.detail.get("outcome")), outcome)
                 item = replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
             again.append(item)
         by_id = {item.id: item for item in again}
@@ -602,11 +602,11 @@ class Recomputation:
             cell, family = halo.labels["cell"], halo.detail.get("family")
             gate, drop = by_id.get(f"cell.gate[cell={cell}]"), by_id.get(f"cell.drop[cell={cell},dropped={family}]")
             if gate is not None:
-                checks.compare(f"n of the {_about(halo)}", halo.n, gate.n)
+                checks.compare(f"n of the {_describe(halo)}", halo.n, gate.n)
             if gate is not None and drop is not None and gate.value is not None and drop.value is not None:
-                checks.compare(_about(halo), halo.value, gate.value - drop.value)
+                checks.compare(_describe(halo), halo.value, gate.value - drop.value)
             elif family is not None:
-                checks.given(f"the {_about(halo)} is")
+                checks.given(f"the {_describe(halo)} is")
         return again
 
     def _drops(self, items: list[Measurement]) -> None:
@@ -623,7 +623,7 @@ class Recomputation:
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             # With missing grades, counts may differ without one family.
             for item in there.values() if self.complete else ():
-                checks.compare(f"n of the {_about(item)}", item.n, original.detail.get("clusters", original.n))
+                checks.compare(f"n of the {_describe(item)}", item.n, original.detail.get("clusters", original.n))
             # The gate of cell A is not a mean over judges, nor is a gate that already leaves judges out.
             linear = original.name != "cell.gate" or (
                 original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
@@ -636,9 +636,9 @@ class Recomputation:
             total = sum((len(judges) - sizes[family]) * (item.value or 0.0) for family, item in there.items())
             back = total / ((len(there) - 1) * len(judges))
             if abs(back - number) > _BEFORE_ROUNDING:
-                first, other = _shown_apart(number, back)
-                what = f"{_about(original)}: the certificate says {first}"
-                checks.differences[f"{what}, its numbers without each judge family give {other}"] = None
+                first, other = _distinguish(number, back)
+                prefix = f"{_describe(original)}: the certificate says {first}"
+                checks.differences[f"{prefix}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """Return the families of the judges in the tables; None if they cannot be determined."""

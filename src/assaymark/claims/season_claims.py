@@ -10,11 +10,11 @@ from typing import Final, Literal
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import Rank
-from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
+from assaymark.claims.findings import Adversarial, Fields, Finding, lowest_level, store_human_p, with_human_test
 from assaymark.claims.levels import SPAN, DatasheetGates, PanelAgreement, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
-from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_said, ends_said, p_said
+from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_text, ends_text, p_text
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
 from assaymark.plan import TOLERANCE
@@ -86,13 +86,13 @@ class SeasonClaims:
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
-        self.totals = {one.labels["agent"]: one for one in measurements if one.name == rule.TOTAL}
+        self.totals = {item.labels["agent"]: item for item in measurements if item.name == rule.TOTAL}
         graded = sorted(name for name, measurement in self.totals.items() if measurement.value is not None)
-        dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
+        dropped = sorted({item.labels["dropped"] for item in measurements if item.name == "lofo.contrast"})
         self.known = rule.index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
             self.known.contrast(AGGREGATE, *pair)
-        self.excess = [one for one in self.known.named(rule.EXCESS) if one.labels["baseline"] == gates.baseline]
+        self.excess = [item for item in self.known.named(rule.EXCESS) if item.labels["baseline"] == gates.baseline]
         # Rankings and comparisons with the baseline are two test families that split alpha; this is the rankings' part.
         self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
         self.rules = Rules(
@@ -120,7 +120,7 @@ class SeasonClaims:
         if key in self.known.memo:
             cached: _Panel = self.known.memo[key]
             return cached
-        item, instruments = self.kappa, rule.instruments_of(self.known, rules.on_failure)
+        item, instruments = self.kappa, rule.datasheet_gates(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[_Keyed] = []
         if item is None or item.value is None:
@@ -134,7 +134,7 @@ class SeasonClaims:
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
             values: dict[str, Value] = {"kappa": kappa, "cut": cut}
-            reasons = [said(f"claim.reason.agreement.{agreed}", ends=ends_said(item, "ends"), **values)]
+            reasons = [said(f"claim.reason.agreement.{agreed}", ends=ends_text(item, "ends"), **values)]
             conditions += [("agreement", said("claim.condition.weak", **values))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
         if rules.on_failure is None or not instruments.measurements:
@@ -150,15 +150,15 @@ class SeasonClaims:
                 limits = "; ".join(map(str, measurement.detail.get("failed", ())))
                 reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
-            reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
+            reasons += [said("claim.reason.datasheets.absent", judge=sheet.labels["judge"]) for sheet in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
-        seeing = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
-        seeing.sort(key=lambda measurement: measurement.id)
-        if seeing:
-            judges = tuple(measurement.labels["judge"] for measurement in seeing)
+        informed = [probe for probe in self.known.named(rule.PROBE) if probe.detail.get("state") == rule.ABOVE_CHANCE]
+        informed.sort(key=lambda measurement: measurement.id)
+        if informed:
+            judges = tuple(measurement.labels["judge"] for measurement in informed)
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
-        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in seeing))
+        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in informed))
         parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = parts
         return parts
@@ -166,7 +166,7 @@ class SeasonClaims:
     def fields(self, claim: Claim, evidence: ClaimEvidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """Return the fields of a claim that depends on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
-        complete = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
+        complete = (*findings, *(_finding("hindsight", text, "qualified") for text in self.gates.hindsight))
         return Fields(claim, agreement, evidence, adversarial, instruments, complete, rules.preregistered)
 
     def variants(self, kind: ComparisonClaim | None) -> dict[str, Rules]:
@@ -178,7 +178,7 @@ class SeasonClaims:
         return others if kind is None else others | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
-        self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
+        self, kind: SeasonClaimKind, fields: Fields, statement: Said, withheld: Said, reasons: Iterable[Said],
         conditions: Iterable[_Keyed], fragility: Mapping[str, Level],
     ) -> SeasonVerdict:  # fmt: skip
         """Build a verdict from its fields, with its texts in English and as messages."""
@@ -187,9 +187,9 @@ class SeasonClaims:
         told_reasons = (*reasons, *(text for _, text in late))
         shown = (*conditions, *late) if supported else ()
         worded = [Condition(name, words(text)) for name, text in shown]
-        verdict = fields.verdict(self.plan_hash, words(says), map(words, told_reasons), worded, fragility)
+        verdict = fields.verdict(self.plan_hash, words(statement), map(words, told_reasons), worded, fragility)
         texts = tuple(text for _, text in shown)
-        return SeasonVerdict(kind, verdict, says, told_reasons, texts, None if supported else withheld)
+        return SeasonVerdict(kind, verdict, statement, told_reasons, texts, None if supported else withheld)
 
     # Rankings: first ranks, pairs, and pairs within the margin
 
@@ -198,18 +198,18 @@ class SeasonClaims:
         index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
         claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
         if index.named("human.contrast"):
-            put_to_people((self.judged(claim, rules) for claim in claims), index)
+            store_human_p((self.judged(claim, rules) for claim in claims), index)
         judges, alike = index.get("panel.families"), self.lacking(rule.OUTCOME, index.agents) == index.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
-            fields = with_people(self.judged(claim, rules), index, rules)
+            fields = with_human_test(self.judged(claim, rules), index, rules)
             # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-            says, withheld, why = kind.season(claim, fields, index, rules, scope)
-            own = [why, *_bias_reasons(fields)]
+            statement, withheld, cause = kind.season(claim, fields, index, rules, scope)
+            causes = [cause, *_bias_reasons(fields)]
             if alike:
-                own.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
+                causes.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
             # A reason that stops every claim comes first, unless the judges contradict this claim.
             *_, shared, narrow = self.panel(rules)
             gate_first = self.closed and fields.evidence.status != "judge-dependent"
@@ -218,62 +218,62 @@ class SeasonClaims:
             for name, other in self.variants(kind).items():
                 # People's agreement is compared with the plan's cut-offs under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
-                fragility[name] = with_people(self.judged(claim, other), index, people).level
-            reasons = (*shared, *own) if gate_first else (*own, *shared)
-            verdicts.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
+                fragility[name] = with_human_test(self.judged(claim, other), index, people).level
+            reasons = (*shared, *causes) if gate_first else (*causes, *shared)
+            verdicts.append(self.verdict(kind.head, fields, statement, withheld, reasons, conditions, fragility))
         return verdicts
 
     def judged(self, claim: Claim, rules: Rules) -> Fields:
         """Return the fields of a ranking claim from the judges' scores, without people's grades."""
         index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
-        findings = [bias.own_family_of(claim, evidence, index, rules), bias.length_of(claim, evidence, index, rules)]
+        findings = [bias.own_family(claim, evidence, index, rules), bias.length_bias(claim, evidence, index, rules)]
         if claim.asserts_order:
-            findings.append(bias.other_judges_of(claim, evidence, index, rules))
+            findings.append(bias.other_judges_finding(claim, evidence, index, rules))
             # Agents whose totals have other components than those they are compared with
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
                 lacking = self.lacking(name, names)
                 if lacking and len(lacking) < len(names):
                     text = said(f"claim.condition.{key}", agents=lacking)
-                    findings.append(_noted("different-totals", text, "qualified"))
+                    findings.append(_finding("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical, so that their noise is unknown
-            flat = (one for one in index.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+            flat = (item for item in index.named(rule.NOISE) if item.state == IDENTICAL and item.n_of == "replicates")
             if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
-                findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
+                findings.append(_finding("noise", said("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
-        findings += [*bias.clusters_of(claim, evidence, index), *self.flagged_texts(names)]
+        findings += [*bias.cluster_findings(claim, evidence, index), *self.flagged_texts(names)]
         return self.fields(claim, evidence, rules, findings)
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report agents that a judge did not grade."""
         if part := self.lacking(rule.COMPOSITE, agents):
-            yield _noted("missing-replies", said("claim.condition.part", agents=part), "qualified")
+            yield _finding("missing-replies", said("claim.condition.part", agents=part), "qualified")
 
     def missing_replies(self) -> Iterator[Finding]:
         """Report judges left out for missing replies, missing replies of the others, and agents with more of them."""
         named = self.known.named(rule.INVALID)
-        items = {one.labels["judge"]: one.detail for one in named if one.detail.get("lacking")}
+        items = {item.labels["judge"]: item.detail for item in named if item.detail.get("lacking")}
         if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
-            yield _noted("missing-replies", said("claim.condition.left_out", judges=gone), "qualified")
+            yield _finding("missing-replies", said("claim.condition.left_out", judges=gone), "qualified")
         for judge, detail in items.items():
             if judge in gone:
                 continue
             n = sum(no for no, _ in detail["lacking"].values())
-            yield _noted("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+            yield _finding("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
             for agent, p in detail["p_more"].items():
                 if p <= self.gates.alpha:
                     no, asked = detail["lacking"][agent]
                     text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
-                    yield _noted("missing-replies", text)
+                    yield _finding("missing-replies", text)
 
     def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
-        items = {one.labels["agent"]: one for one in self.known.named(rule.FLAGGED) if one.value}
+        items = {other.labels["agent"]: other for other in self.known.named(rule.FLAGGED) if other.value}
         for agent in sorted(items.keys() & {*agents}):
             item = items[agent]
             text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
-            yield replace(_noted("flagged-texts", text), measurements=(item.id,))
+            yield replace(_finding("flagged-texts", text), measurements=(item.id,))
 
     # Bands of totals, and returns against a baseline
 
@@ -296,10 +296,10 @@ class SeasonClaims:
             # Noise that reaches a band boundary or is unknown, and missing grades
             findings: list[Finding] = []
             if reach is None:
-                findings.append(_noted("noise", said("claim.condition.band_unknown"), "qualified"))
+                findings.append(_finding("noise", said("claim.condition.band_unknown"), "qualified"))
             elif reach >= numbers["margin"]:
                 text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
-                findings.append(_noted("noise", text, "qualified"))
+                findings.append(_finding("noise", text, "qualified"))
             findings += [*self.partly_graded([agent]), *self.missing_replies(), *self.flagged_texts([agent])]
             claim = _claim("band", (agent,), {}, AGGREGATE)
             evidence = ClaimEvidence("stable" if agreed else "judge-dependent", "", (item.id,))
@@ -310,10 +310,10 @@ class SeasonClaims:
             conditions += [finding.values["said"] for finding in fields.findings]
             reasons = (*shared, *causes) if self.closed and agreed else (*causes, *shared)
             by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
-            by = by if judges < 3 else said("claim.judges.all", count=count_said(judges))
-            says = said("claim.says.band", agent=agent, band=band, judges=by)
+            by = by if judges < 3 else said("claim.judges.all", count=count_text(judges))
+            statement = said("claim.says.band", agent=agent, band=band, judges=by)
             withheld = said("claim.withheld.band", agent=agent)
-            yield self.verdict("band", fields, says, withheld, reasons, conditions, fragility)
+            yield self.verdict("band", fields, statement, withheld, reasons, conditions, fragility)
 
     def returns(self) -> list[SeasonVerdict]:
         """Decide which agents earned more than the baseline: one verdict each, and one for all the others."""
@@ -332,11 +332,11 @@ class SeasonClaims:
         baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
         def verdict(
-            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
+            items: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Depends on no grade; without findings it is not supported.
-            ids = tuple(measurement.id for measurement in rests)
-            claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
+            ids = tuple(measurement.id for measurement in items)
+            claim = _claim("beats", tuple(one.labels["agent"] for one in items), {"baseline": gates.baseline}, "return")
             evidence = ClaimEvidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
             # The level of "one of these earned more" under other rules, at most qualified.
@@ -344,19 +344,19 @@ class SeasonClaims:
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
             }
-            says = said(f"claim.says.{form}", baseline=baseline, **subjects)
-            withheld = says if subjects else said(f"claim.withheld.{form}", baseline=baseline)
+            statement = said(f"claim.says.{form}", baseline=baseline, **subjects)
+            withheld = statement if subjects else said(f"claim.withheld.{form}", baseline=baseline)
             conditions = [finding.values["said"] for finding in findings]
-            return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
+            return self.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
 
         verdicts, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
         for item in cleared:
             numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
             shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
-            reason = said("claim.reason.beats.cleared", p=p_said(above[item.id]), **shares)
+            reason = said("claim.reason.beats.cleared", p=p_text(above[item.id]), **shares)
             notes = [("one-path", said("claim.condition.path", days=item.n))]
             notes += [("hindsight", text) for text in gates.hindsight]
-            findings = [_noted(name, text, "qualified") for name, text in notes]
+            findings = [_finding(name, text, "qualified") for name, text in notes]
             verdicts.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
         if rest := [measurement for measurement in items if measurement not in cleared]:
             # The claim that no (other) agent is shown to have earned more.
@@ -381,7 +381,7 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
         around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
-        level: Level = weakest(around) if around else "no-claim"
+        level: Level = lowest_level(around) if around else "no-claim"
         if season.closed or len(agents) == 1:
             reason = season.closed or "only"
         elif len(tier) == 1:
@@ -401,7 +401,7 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 
-def _noted(name: str, text: Said, cap: Level | None = None) -> Finding:
+def _finding(name: str, text: Said, cap: Level | None = None) -> Finding:
     """Make a finding from a condition; with a ``cap`` it limits the level of the claim."""
     return Finding("score", name, cap, values={"said": (name, text)})
 
@@ -420,15 +420,15 @@ def _bias_reasons(fields: Fields) -> Iterator[Said]:
     """Yield messages on bias tests, also if another field already stops the claim; never with a difference."""
     for finding in fields.findings:
         if finding.state == "rests-on-own-family":
-            yield said("claim.reason.own_family.rests", p=p_said(finding.values["p"]), needed=finding.values["needed"])
+            yield said("claim.reason.own_family.rests", p=p_text(finding.values["p"]), needed=finding.values["needed"])
         elif finding.state == "turns-without-own-family":
             yield said("claim.reason.own_family.turns")
         elif finding.state == "no-disinterested-judge":
             yield said("claim.condition.own_family", n=len(fields.evidence.pairs))
         elif finding.field == "human_anchor" and finding.reasons:
-            yield _people_said(finding)
+            yield _human_message(finding)
         elif _may_be_length(finding) and (fields.claim.asserts_order or fields.evidence.published):
-            yield _length_said(finding, fields, sized=False)
+            yield _length_message(finding, fields, sized=False)
 
 
 def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
@@ -441,11 +441,11 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
             yield "own-family", said("claim.condition.own_family", n=len(fields.evidence.pairs))
         elif finding.field == "length":
             if _may_be_length(finding) and not free:
-                yield "length", _length_said(finding, fields, sized=True)
+                yield "length", _length_message(finding, fields, sized=True)
             if any(condition.id == "overlap" for condition in finding.conditions):
                 yield "overlap", said("claim.condition.overlap")
         elif finding.field == "human_anchor" and finding.conditions:
-            yield "people", _people_said(finding)
+            yield "people", _human_message(finding)
         elif finding.field == "other_judges" and finding.cap is not None:
             yield "other-judges", said("claim.condition.other_judges")
         elif finding.field == "clusters":
@@ -458,7 +458,7 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
         yield "small-gap", said("claim.condition.small_gap", margin=rules.margin)
 
 
-def _people_said(finding: Finding) -> Said:
+def _human_message(finding: Finding) -> Said:
     """Return the message on what people's grades show for a ranking, or why they do not test it."""
     numbers = finding.values
     if finding.state == "not-tested":
@@ -471,14 +471,14 @@ def _people_said(finding: Finding) -> Said:
     if finding.state == "undecided":
         more = said(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
         return said("claim.condition.people.undecided", periods=labelled, more=more)
-    gap: Said | str = ""
+    difference: Said | str = ""
     if len(numbers["seen"]) == 1:
         (item,) = numbers["seen"]
-        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_said(item, "points"))
+        difference = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_text(item, "points"))
     agreed = numbers["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
     lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
-    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
+    values: dict[str, Value] = {"gap": difference, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
     if numbers["anyone"]:
         return said("claim.condition.people.anyone", **values)
     return said("claim.condition.people.confirms", n=n, **values)
@@ -488,13 +488,13 @@ def _may_be_length(finding: Finding) -> bool:
     return finding.field == "length" and any(condition.id == "length" for condition in finding.conditions)
 
 
-def _length_said(finding: Finding, fields: Fields, *, sized: bool) -> Said:
+def _length_message(finding: Finding, fields: Fields, *, sized: bool) -> Said:
     """Return the message on length bias; ``sized`` names who writes longer, which would reveal an unsupported order."""
     if not fields.claim.asserts_order:
         return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
     item: Measurement | None = finding.values.get("item")
     if item is None:
-        return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
+        return said("claim.condition.length.all", p=p_text(max(pair.headline for pair in fields.evidence.pairs)))
     lead = said(f"claim.condition.length.{'is' if finding.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0 or not sized:
@@ -503,5 +503,5 @@ def _length_said(finding: Finding, fields: Fields, *, sized: bool) -> Said:
     longer, other = (high, low) if gap > 0 else (low, high)
     style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
     if slope * gap < _SHOWN:
-        return said("claim.condition.length.unresolved", p=p_said(float(item.detail["p"])), **style)
+        return said("claim.condition.length.unresolved", p=p_text(float(item.detail["p"])), **style)
     return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)

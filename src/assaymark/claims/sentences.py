@@ -160,7 +160,7 @@ def name_key(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
-def _spelled(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """Return a pattern for a name, its parts joined by a space, hyphen or underscore, or nothing next to a digit."""
     parts = re.split(r"[\s_-]+", name.strip())
     pattern = re.escape(parts[0])
@@ -192,7 +192,7 @@ class RunNames:
     @cached_property
     def _named(self) -> re.Pattern[str]:
         names = [name for name in (*self.agents, *self.aliases) if name_key(name) in self.by_key]
-        spelled = sorted((_spelled(name) for name in names if name.strip()), key=len, reverse=True)
+        spelled = sorted((_name_pattern(name) for name in names if name.strip()), key=len, reverse=True)
         return re.compile(rf"(?<![\w.\\-])(?:{'|'.join(spelled) or '(?!)'})(?![\w]|-\w|\.\w|/\w{{0,20}}\.)", re.I)
 
     @cached_property
@@ -200,7 +200,7 @@ class RunNames:
         """Patterns of the scores: full names, and words that occur in only one score's name."""
         patterns = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
         named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
-        patterns += [(_spelled(score.replace("_", " ")), score) for score in named]
+        patterns += [(_name_pattern(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
         lead = "|".join(rf"(?<=\b{lead})" for lead in leads)
@@ -283,8 +283,8 @@ class _SentenceParser:
         signs, text = re.findall(_G, match[0]), match.string
         follows = _CUE_FOLLOWS.match(text, match.end())
         # "A beats B, and C beats D": the last name starts a new comparison.
-        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
-        joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if own else (signs, "")
+        starts_new = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
+        joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if starts_new else (signs, "")
         if len(joined) < 2:
             return match[0]
         self.groups[sign := chr(0xE900 + len(self.groups))] = tuple(
@@ -331,17 +331,17 @@ class _SentenceParser:
         inside = before.endswith("(") or text.lower().startswith(("which ", "who "))
         previous = self.last if inside else self.subject or self.last
         supposed = re.split(r"[.;:,](?:\s|$)", before)[-1]
-        taken = 0
+        parsed_to = 0
         for cue in _CUE.finditer(text):
             head = text[: cue.start()]
-            near = re.split(r"[,:]\s", head)
-            asserted = not _UNASSERTED.search(near[-1] if len(near) > 1 else supposed + head)
-            if cue.start() < taken or "?" in text[cue.end() :] or not asserted:
+            parts = re.split(r"[,:]\s", head)
+            asserted = not _UNASSERTED.search(parts[-1] if len(parts) > 1 else supposed + head)
+            if cue.start() < parsed_to or "?" in text[cue.end() :] or not asserted:
                 continue
             self.named = [self.groups[sign] for sign in re.findall(_G, head)]
             left, noun = self._left(head, previous)
             if (end := self._compare(cue, left, noun, head)) is not None:
-                taken, previous = end, left or previous
+                parsed_to, previous = end, left or previous
         if not inside and previous:
             self.subject = previous
         if signs := re.findall(_G, text):
@@ -558,8 +558,8 @@ class _SentenceParser:
             self.found["others"] = match["else"][:60].rstrip(".")
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
-        near = re.split(rf",\s|{_G}", head)[-1][-60:]
-        denied = _NOT.search(near) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
+        context = re.split(rf",\s|{_G}", head)[-1][-60:]
+        denied = _NOT.search(context) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
         stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):

@@ -120,8 +120,8 @@ class BatchRun:
             pause = self._terms.poll_s
             if any(batch.remote is None for batch in batches):
                 pause = min(pause, max(self._terms.settle_s, 0.001))
-            left = pause if until is None else until - time.monotonic()
-            if left <= 0 or self._stopping.wait(min(pause, left)):
+            wait = pause if until is None else until - time.monotonic()
+            if wait <= 0 or self._stopping.wait(min(pause, wait)):
                 return
 
     def cancel(self) -> int:

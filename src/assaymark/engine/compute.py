@@ -109,8 +109,8 @@ def answer(task: Job) -> ChunkOutcome:
     """Run a task in this process and return its outcome. Exceptions of the function are part of the outcome."""
     try:
         if task.version != __version__:
-            what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
-            return ChunkOutcome(task.index, None, (what,), "")
+            text = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
+            return ChunkOutcome(task.index, None, (text,), "")
         data = _imported(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
@@ -228,8 +228,8 @@ def in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts
                 free.pop().give(turns.waiting.popleft())
             # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
             busy = [(hand, hand.task) for hand in hands if hand.task is not None]
-            left = min(hand.until for hand, _ in busy) - time.monotonic()
-            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
+            timeout = min(hand.until for hand, _ in busy) - time.monotonic()
+            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, timeout))
             now = time.monotonic()
             over: list[tuple[_Worker, Job, ChunkOutcome | str]] = []
             for hand, task in busy:
@@ -444,10 +444,10 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         return
     # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
     context = get_context("spawn")
-    ours, far = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(far, gc.get_threshold(), function, args), daemon=True)
+    ours, child = context.Pipe(duplex=False)
+    process = context.Process(target=_answer_beside, args=(child, gc.get_threshold(), function, args), daemon=True)
     start(process)
-    far.close()  # otherwise the pipe would not report the death of the process
+    child.close()  # otherwise the pipe would not report the death of the process
 
     def result() -> T:
         try:
@@ -510,11 +510,11 @@ def on_ray(
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
     context = get_context("spawn")
-    ours, far = context.Pipe(duplex=False)
+    ours, child = context.Pipe(duplex=False)
     # Not a daemon: Ray starts child processes, which the system ends when this one does.
-    driver = context.Process(target=_drive, args=(far, list(tasks), workers, deadline_s, attempts, address))
+    driver = context.Process(target=_drive, args=(child, list(tasks), workers, deadline_s, attempts, address))
     start(driver)
-    far.close()
+    child.close()
     try:
         patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
         while True:
@@ -567,9 +567,9 @@ def _drive(
     except ChunkError as exc:
         over = exc.failures[0], None
     except Exception as exc:
-        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
+        place = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
         message = " ".join(f"{type(exc).__name__}: {exc}".split())
-        over = None, f"Ray at {where} cannot be used: {message[:_SAID]}"
+        over = None, f"Ray at {place} cannot be used: {message[:_SAID]}"
     finally:
         # Ray's processes outlive their parent unless they are shut down.
         if ray is not None:
@@ -595,8 +595,8 @@ def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> 
             except ray.exceptions.RayTaskError as exc:
                 # `answer` raises nothing, so the node could not even call it.
                 message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
-                what = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
-                yield ChunkOutcome(task.index, None, (what,), str(exc))
+                problem = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
+                yield ChunkOutcome(task.index, None, (problem,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()

@@ -209,8 +209,8 @@ class SqliteStore(LedgerStore):
                 if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                     raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                what = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
-                raise LedgerError(f"{path}: {what}") from None
+                text = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
+                raise LedgerError(f"{path}: {text}") from None
             with plainly(path):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -388,9 +388,9 @@ _CREATING = 0x6173_7361_796D  # advisory lock held while tables are created: any
 _NOW = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()).cast(sa.Double))
 
 
-def is_url(where: str | Path) -> bool:
+def is_url(location: str | Path) -> bool:
     """True if this names a database, not a file. Raises `LedgerError` for the URL of any other database."""
-    match = _URL.match(where) if isinstance(where, str) else None
+    match = _URL.match(location) if isinstance(location, str) else None
     if match is not None and match[1] not in _SCHEMES:
         raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {match[1]!r})")
     return match is not None
@@ -415,8 +415,8 @@ class PostgresStore(LedgerStore):
             import psycopg  # noqa: F401
         except ImportError as exc:
             advice = "pip install 'assaymark[postgres]'"
-            what = f"a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}"
-            raise LedgerError(f"{self.name}: {what}") from None
+            text = f"a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}"
+            raise LedgerError(f"{self.name}: {text}") from None
         arguments = {} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_S}
         self.engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=arguments

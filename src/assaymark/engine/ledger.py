@@ -266,7 +266,7 @@ def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int 
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
-    names = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
+    names = [col.name for col in table.c if col.name not in changing and not isinstance(col.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of SQLAlchemy Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
@@ -450,14 +450,14 @@ class Ledger:
                     # the two sums identify a single row that changed
                     plain, weighted = then.plain - before.plain, then.weighted - before.weighted
                     number = 0 if not plain or weighted % plain else weighted // plain
-                    what = f"several rows of {table.name} have changed since they were sealed"
+                    text = f"several rows of {table.name} have changed since they were sealed"
                     if 0 < number <= before.last:
                         key = next(iter(table.primary_key)).name
                         at = f"SELECT {key} FROM {table.name} WHERE rowid = ?"
                         now = connection.exec_driver_sql(at, (number,)).first()
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
-                        what = f"row {number:,} of {table.name} {how} since it was sealed"
-                    differences.append(f"{what}; restore the ledger from a copy")
+                        text = f"row {number:,} of {table.name} {how} since it was sealed"
+                    differences.append(f"{text}; restore the ledger from a copy")
                 later = _summed(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
@@ -487,8 +487,8 @@ class Ledger:
             for digest in texts.keys() - stored:
                 packed.append(pack(text_bytes(texts[digest].text)))
                 if (sha256 := packed[-1].sha256) != digest:
-                    what = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
-                    raise LedgerError(what)
+                    message = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
+                    raise LedgerError(message)
             new += self._add(packed, "prompt", schema.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:

@@ -73,11 +73,11 @@ def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]
     in_loop = loop.call_soon_threadsafe
 
     def end() -> None:
-        left = asyncio.all_tasks(loop)
-        for task in left:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
             task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=GRACE_S))
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=GRACE_S))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
@@ -193,8 +193,8 @@ class Attempts:
             refused = error.refused == "content"
             result = refusal_of(error, call.model) if refused else FailedAttempt("failed", error)
         else:
-            what = ModelError(f"{type(error).__name__}: {error}", retryable=False)
-            result = FailedAttempt("defect", what, defect=error)
+            defect = ModelError(f"{type(error).__name__}: {error}", retryable=False)
+            result = FailedAttempt("defect", defect, defect=error)
         if not isinstance(result, Reply):
             place.leave()
         return result

@@ -78,8 +78,8 @@ class Watch:
         first = self._first.setdefault(manner, [])
         first.append(first_line(reply.text))
         if len(first) == FIRST:
-            why = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
-            self._stopped[manner] = f"{problem[0]}: {why}; {KEPT}"
+            reason = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
+            self._stopped[manner] = f"{problem[0]}: {reason}; {KEPT}"
 
 
 def first_line(text: str) -> str:
@@ -509,10 +509,10 @@ def run_calls(
                 purse.begin(ledger)
             on_own_loop(run.ask(models), run.interrupt)
             run.take_as_refusals()
-        left = 0
+        unanswered = 0
         if ledger.leases:
-            left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
-        return run.summary(orphaned, left)
+            unanswered = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
+        return run.summary(orphaned, unanswered)
 
 
 def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> RunSummary:

@@ -171,7 +171,7 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
     outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
     wrong.append(("high, low", outside, "bars do not hold their own open and close"))
-    if problems := [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]:
+    if problems := [Problem(name, f"{int(bad.sum())} {rule}") for name, bad, rule in wrong if bad.any()]:
         raise InputError(path.name, problems)
     kinds = table["class"].cast(pa.string()).to_pylist() if "class" in table.column_names else None
     bars: dict[str, Bars] = {}
@@ -455,8 +455,8 @@ def cycles_of(
                 if all(np.array_equal(bars.times, first) and np.isfinite(bars.close).all() for bars in cut):
                     break
             else:
-                what = f"no complete stretch of {bars} minutes of two instruments was found"
-                raise NotMeasurableError(f"regime {regime}: {what}")
+                message = f"no complete stretch of {bars} minutes of two instruments was found"
+                raise NotMeasurableError(f"regime {regime}: {message}")
             shown, names = sanitise(cut, rng)
             classes = {neutral: source.classes[real] for neutral, real in names.items()}
             absent = tuple(sorted(name for name in drawn if name not in there))
@@ -467,8 +467,8 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     """Return the origin of a cycle's context."""
     times = cycle.raw[0].times
     first, last = (datetime.fromtimestamp(int(at), UTC) for at in (times[0], times[-1]))
-    where = (context_id, cycle.regime, cycle.number, source)
-    return CycleKey(*where, first, last, dict(cycle.names), cycle.left_out)
+    origin = (context_id, cycle.regime, cycle.number, source)
+    return CycleKey(*origin, first, last, dict(cycle.names), cycle.left_out)
 
 
 def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random.Generator, prompt: str) -> Context:

@@ -178,9 +178,9 @@ def _floats(table: Any, name: str) -> np.ndarray:
     return np.asarray(table[name].to_numpy().astype(float))
 
 
-def _counted(names: Sequence[str], what: str) -> Problem:
+def _counted(names: Sequence[str], text: str) -> Problem:
     """Return one problem for many places, with their number and the first of them."""
-    return Problem(some(names), f"{len(names)} {what}")
+    return Problem(some(names), f"{len(names)} {text}")
 
 
 def some(names: Sequence[str]) -> str:
@@ -248,7 +248,7 @@ class AsOf(Result):
         """Instruments listed by now, delisted ones included; a future delisting is hidden."""
         day = self.today.astype(object)
         listed = (self._history.listings[column] for column in self._columns)
-        return tuple(replace(one, delisted=None) if (one.delisted or day) > day else one for one in listed)
+        return tuple(replace(asset, delisted=None) if (asset.delisted or day) > day else asset for asset in listed)
 
     def held(self) -> tuple[str, ...]:
         """Return the ids that can be held today: listed and not delisted."""
@@ -351,7 +351,7 @@ class AsOf(Result):
         count = int(np.searchsorted(filed.known_at, self._at, side="right"))
         whole.update(filed.known_at[:count].tobytes())
         whole.update(filed.values[:count].tobytes())
-        keys = ("\0".join((one.instrument, one.period, one.field, one.unit)) for one in filed.filings[:count])
+        keys = ("\0".join((item.instrument, item.period, item.field, item.unit)) for item in filed.filings[:count])
         whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
         if self._history.actions:
             whole.update(repr([action for moment, action in self._history.actions if moment <= self._at]).encode())

@@ -121,14 +121,14 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     sizes = [series.values.size for series in macro]
     ends = [np.full(series.values.size, _NEVER) if series.until is None else series.until for series in macro]
 
-    said = {"series": "id", "unit": "unit", "title": "title", "stale_days": "stale_days"}
+    attributes = {"series": "id", "unit": "unit", "title": "title", "stale_days": "stale_days"}
     series = table_of("macro", {
         "ref_period": np.concatenate([np.empty(0, "datetime64[D]"), *(series.periods for series in macro)]),
         "value": np.concatenate([np.empty(0), *(series.values for series in macro)]),
         "realtime_start": _instants(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
         "realtime_end": _instants(np.concatenate([np.empty(0, np.int64), *ends])),
-        **{name: np.repeat(np.array([getattr(series, own) for series in macro], dtype=object), sizes)
-           for name, own in said.items()},
+        **{name: np.repeat(np.array([getattr(series, attribute) for series in macro], dtype=object), sizes)
+           for name, attribute in attributes.items()},
     })  # fmt: skip
     # First versions of bars by day and instrument, then the restatements.
     row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
@@ -188,8 +188,8 @@ def table_of(name: str, columns: Mapping[str, Any]) -> Any:
         return pa.repeat(column, rows) if isinstance(column, str) else pa.array(column, from_pandas=True)
 
     arrays = [
-        whole(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
-        for one in SCHEMAS[name]
+        whole(columns[spec.name]).cast(spec.type) if spec.name in columns else pa.nulls(rows, spec.type)
+        for spec in SCHEMAS[name]
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMAS[name])
 
@@ -262,11 +262,11 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     if (folder / MANIFEST).exists():
         there = read_manifest(folder)
         if there.digest != new.digest:
-            what = f"holds the snapshot {there.id!r} of {there.origin.source}"
+            detail = f"holds the snapshot {there.id!r} of {there.origin.source}"
             if there.id == new.id:
-                what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
+                detail = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
             rule = f"a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
-            raise InputError(str(folder), [f"{what}; {rule}"])
+            raise InputError(str(folder), [f"{detail}; {rule}"])
         if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
             return
     for name, data in files.items():
@@ -307,7 +307,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest) -> None:
     """Raise `LedgerError` unless every file of a snapshot matches its digest."""
-    wrong = [what for name, entry in manifest.files.items() if (what := _damage(folder, name, entry))]
+    wrong = [damage for name, entry in manifest.files.items() if (damage := _damage(folder, name, entry))]
     if wrong:
         again = "fetch the snapshot again: the same one puts back what is damaged"
         raise LedgerError(f"{folder}: {'; '.join(wrong)}; {again}")

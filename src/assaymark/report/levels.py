@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from assaymark.claims import KIND_NAMES, kind_of, suppressed_phrase
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -59,7 +59,7 @@ def built_in_words(index: RunIndex, verdict: Verdict) -> str:
     makers = {agent.name for agent in index.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in index.agents}
     judges = {judge.name: judge.name in graders for judge in index.study.judges}
-    return stand_ins(english(), judges, agents, verdict.claim.subjects)
+    return built_in_text(english(), judges, agents, verdict.claim.subjects)
 
 
 def amended_words(fields: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, parts_of
+from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, display_parts
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
@@ -163,7 +163,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
             yield Collapsed(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
-        yield from parts_of(Rows(agreement))
+        yield from display_parts(Rows(agreement))
 
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeGuard
 
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
-from assaymark.text import clean, count, count_of, number, span, visible, why_undefined
+from assaymark.text import clean, count, count_of, number, span, undefined_reason, visible
 from assaymark.text import listing as listing
 from assaymark.text import p_words as p_words
 
@@ -136,7 +136,7 @@ def known(item: Measurement | None) -> TypeGuard[KnownValue]:
 
 def state_words(measurement: Measurement) -> str:
     """The reason why there is no number, in words."""
-    return why_undefined(measurement.state)
+    return undefined_reason(measurement.state)
 
 
 def as_text(measurement: Measurement | None, digits: int = 2) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
-from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign_format
 from assaymark.records import JSON, as_object, canonical_json, sync_folder, to_json
 from assaymark.records import write_atomic as write_atomic
 
@@ -161,7 +161,7 @@ def read_text(path: Path, noun: str) -> str:
     except FileNotFoundError:
         raise missing(path, noun) from None
     except UnicodeDecodeError as exc:
-        kind = foreign(exc.object[:8])
+        kind = foreign_format(exc.object[:8])
         problem = Problem(f"byte {exc.start}", f"this {noun} is not UTF-8 text")
         raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
-from assaymark.claims.certification import tally_of, verdict_file
+from assaymark.claims.certification import count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Collapsed, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, display_parts
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -92,12 +92,12 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", display_parts(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
         """The number of verdicts of each level."""
-        return tally_of(self.verdicts)
+        return count_levels(self.verdicts)
 
     def lines(self) -> list[str]:
         """Return lines for the terminal: size, plan, agreement, and supported claims."""
@@ -270,7 +270,7 @@ def measure_columns(
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decide(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    return _decide_table(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
 def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
@@ -290,7 +290,7 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) 
     measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decide(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    return _decide_table(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
 def _lacking_words(count: int, unit: str = "cycle") -> str:
@@ -303,7 +303,7 @@ def _unused_note(columns: Sequence[str]) -> list[str]:
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
-def _decide(
+def _decide_table(
     path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip

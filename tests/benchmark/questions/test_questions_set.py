@@ -274,7 +274,7 @@ def cell(template, number, value, *, condition="full", regime="bull", state="ok"
     payload, context = qa.Printed((), "What?"), qa.Context()
     name, day = f"{template}-{number}", date(2025, 3, 3)
     one = qa.Question(name, template, "test", regime, day, payload, context, qa.Number(0.0))
-    return qa.Scored(one, condition, score := qa.QAScore(value, state), score)
+    return qa.ScoredReply(one, condition, score := qa.QAScore(value, state), score)
 
 
 def table(rows, seed=0, **more):

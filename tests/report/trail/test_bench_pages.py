@@ -38,7 +38,7 @@ def run() -> portbench.BenchRun:
     ]  # fmt: skip
     answers = {
         name: [
-            questions.Scored(
+            questions.ScoredReply(
                 runs.question(f"T{at}-{n}", at - 1, "bull" if n else "bear"), condition,
                 score := questions.QAScore(0.5, "ok" if n else "invalid"), score, key=key(name, at, n, condition),
             )
@@ -155,7 +155,7 @@ def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
 def test_nothing_from_a_model_is_markup():
     bad = runs.HOSTILE
     score = questions.QAScore(0.5, bad, {}, bad)
-    answers = {bad: [questions.Scored(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
+    answers = {bad: [questions.ScoredReply(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
     found = portbench.render_benchmark(replace(run(), answers=answers))
     [page] = [page for path, page in found.items() if path.startswith("answers/")]
     assert read(page).tags.count("script") == 1

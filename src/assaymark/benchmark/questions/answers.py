@@ -43,7 +43,7 @@ State = Literal["ok", "partial", "invalid", "refused", "truncated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedAnswer:
     """A parsed reply. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` explains why."""
 
     answer: Answer | None
@@ -51,12 +51,12 @@ class Read:
     reason: str = ""
 
 
-def _said(answer: Answer | None, reason: str = "") -> Read:
+def _said(answer: Answer | None, reason: str = "") -> ParsedAnswer:
     """Return the parsed reply for an answer or None, with the reason if it is partial or invalid."""
-    return Read(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
+    return ParsedAnswer(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
 
 
-def number_said(reply: str, marked: bool) -> Read:
+def number_said(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the one number of a reply; ``marked``: only its first line is the answer."""
     lines = [line for line in reply.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
@@ -75,7 +75,7 @@ def number_said(reply: str, marked: bool) -> Read:
     return _said(None, "no number")
 
 
-def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
+def weights_said(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer:
     """Parse the weights of the instruments ``names`` in a reply; ``marked``: it is all part of the answer."""
     weights: dict[str, float] = {}
     for name in names:
@@ -165,7 +165,7 @@ _SIDES: Mapping[str, kinds.Side] = {
 }  # fmt: skip
 
 
-def direction_said(reply: str, marked: bool) -> Read:
+def direction_said(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the direction of a reply: positive, negative or flat."""
     for part in reply.splitlines()[:1] if marked else [reply, *reversed(reply.splitlines())]:
         ways = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
@@ -176,7 +176,7 @@ def direction_said(reply: str, marked: bool) -> Read:
     return _said(None, "no direction, or several")
 
 
-def trade_said(reply: str, names: Sequence[str]) -> Read:
+def trade_said(reply: str, names: Sequence[str]) -> ParsedAnswer:
     """Parse the decision to rebalance and the first trade in a reply."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", reply, re.I)
     if first:
@@ -202,7 +202,7 @@ def trade_said(reply: str, names: Sequence[str]) -> Read:
     return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(reply: str) -> Read:
+def regime_said(reply: str) -> ParsedAnswer:
     """Parse the regime and the change of each class in a reply."""
     words = "|".join(kinds.REGIME_NAMES)  # labelled as the regime, or the only one in the reply
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", reply, re.I)
@@ -244,18 +244,18 @@ _PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "
 _ARROW = re.compile(r"[-=]>")
 
 
-def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
+def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAnswer:
     """Parse a reply to a question."""
     if finish == "refusal":
-        return Read(None, "refused", "the provider reports a refusal")
+        return ParsedAnswer(None, "refused", "the provider reports a refusal")
     if finish == "failed":
-        return Read(None, "invalid", "there was no answer")
+        return ParsedAnswer(None, "invalid", "there was no answer")
     plain = _ARROW.sub("=", _DECORATION.sub("", text[-LONGEST:].translate(_PLAIN))).strip()
     if not plain:
-        return Read(None, "invalid", "the reply is empty")
+        return ParsedAnswer(None, "invalid", "the reply is empty")
     marks = list(_MARK.finditer(plain))
     if not marks and finish == "length":
-        return Read(None, "truncated", "the reply was cut off before its answer")
+        return ParsedAnswer(None, "truncated", "the reply was cut off before its answer")
     answer = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
     begin, end, flat = answer.find("{"), answer.rfind("}"), list[str]()
@@ -280,7 +280,7 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
         case kinds.RegimeView():
             reading = regime_said(answer)
     if reading.answer is None and _REFUSAL.search(plain):
-        return Read(None, "refused", "the reply declines to answer")
+        return ParsedAnswer(None, "refused", "the reply declines to answer")
     return reading
 
 
@@ -348,7 +348,7 @@ EXCERPT: Final = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredReply:
     """One scored reply: its scores under the plan's convention and the ``other`` one, its start and its call key."""
 
     question: Question
@@ -361,7 +361,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeanScore:
     """A mean score with its interval and number of scores."""
 
     value: float
@@ -372,8 +372,8 @@ class Cell:
 
 
 def tabulate(
-    scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
-) -> list[tuple[str, dict[str, str], Cell]]:
+    scored: Iterable[ScoredReply], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
+) -> list[tuple[str, dict[str, str], MeanScore]]:
     """Compute one row of Table 8: mean scores of one model, each with its condition and its group."""
     rows = list(scored)
     if not rows:
@@ -391,29 +391,29 @@ def tabulate(
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
-    def cell(values: Floats, *, difference: bool = False) -> Cell:
+    def cell(values: Floats, *, difference: bool = False) -> MeanScore:
         """Compute the mean of some scores with its interval."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
-            return Cell(mean, *wilson_ends(mean, n, level), n, "wilson")
+            return MeanScore(mean, *wilson_ends(mean, n, level), n, "wilson")
         if n == 1:
-            return Cell(mean, None, None, 1, "one question")
-        return Cell(mean, *ends(means(values)), n, "bootstrap")
+            return MeanScore(mean, None, None, 1, "one question")
+        return MeanScore(mean, *ends(means(values)), n, "bootstrap")
 
-    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
+    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> MeanScore | None:
         """Compute the unweighted mean over templates, with a bootstrap stratified by template."""
         if not names or not set(names) <= set(groups):
             return None
         mean = float(np.mean([groups[name].mean() for name in names]))
         n = sum(groups[name].size for name in names)
         if max(groups[name].size for name in names) == 1:
-            return Cell(mean, None, None, n, "one question a template")
-        return Cell(
+            return MeanScore(mean, None, None, n, "one question a template")
+        return MeanScore(
             mean, *ends(np.mean([means(groups[name]) for name in names], axis=0)), n, "bootstrap within templates"
         )
 
-    def grouped(some: Sequence[Scored]) -> dict[Template, Floats]:
-        values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
+    def grouped(some: Sequence[ScoredReply]) -> dict[Template, Floats]:
+        values = {name: [row.score.score for row in some if row.question.template == name] for name in TEMPLATES}
         return {name: np.array(scores) for name, scores in values.items() if scores}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
@@ -428,7 +428,7 @@ def tabulate(
         ]
         for name in kinds.ABLATED
     }
-    cells: list[tuple[str, dict[str, str], Cell | None]] = []
+    cells: list[tuple[str, dict[str, str], MeanScore | None]] = []
     cells += [(main, {"template": name}, cell(values)) for name, values in by_template.items()]
     if full:
         cells += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]

@@ -25,7 +25,7 @@ from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
-from assaymark.prompting import Rejected, shown, strict_json
+from assaymark.prompting import Rejected, brief, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
 LARGEST_FILE: Final = 1 << 30
@@ -132,19 +132,19 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     """Parse a question of ours, which has a payload, or one of the authors' set."""
     ours, problems = "payload" in fields, list[Problem]()
     at = "template_id" if "template_id" in fields and not ours else "template"
-    where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
-    for name, choices in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
+    keys = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
+    for name, choices in zip(keys, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
         if fields.get(name) not in choices:
-            what = f"must be one of {', '.join(choices)} (got {shown(fields.get(name))})"
-            problems.append(Problem(name, what))
+            message = f"must be one of {', '.join(choices)} (got {brief(fields.get(name))})"
+            problems.append(Problem(name, message))
     try:
-        day = date.fromisoformat(str(fields.get(where[3])))
+        day = date.fromisoformat(str(fields.get(keys[3])))
     except ValueError:
-        what = f"must be a day such as 2025-03-03 (got {shown(fields.get(where[3]))})"
-        problems.append(Problem(where[3], what))
+        message = f"must be a day such as 2025-03-03 (got {brief(fields.get(keys[3]))})"
+        problems.append(Problem(keys[3], message))
     if problems:
         raise InputError("", problems)
-    template, split, regime = (cast(Any, fields[name]) for name in where[:3])
+    template, split, regime = (cast(Any, fields[name]) for name in keys[:3])
     kind, blank, _ = _KINDS[template]
     if ours:
         shape: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
@@ -153,12 +153,12 @@ def _question(fields: Mapping[str, JSON]) -> Question:
             _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
         )  # fmt: skip
         if fields.get("prompt") != question.prompt("full"):
-            what = "is not the one that its payload gives in this version of assaymark"
-            raise InputError("", [Problem("prompt", what)])
+            message = "is not the one that its payload gives in this version of assaymark"
+            raise InputError("", [Problem("prompt", message)])
         return question
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
-        raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
+        raise InputError("", [Problem("assets", f"must be a list of names (got {brief(assets)})")])
     mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
     empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     answer, number = fields.get("answer"), fields.get("answer_numeric")
@@ -166,14 +166,14 @@ def _question(fields: Mapping[str, JSON]) -> Question:
         return replace(empty, answer=kinds.Number(float(number)))
     read = read_answer(empty, f"ANSWER: {answer}" if isinstance(answer, str | int | float) else "")
     if read.answer is None:
-        raise InputError("", [Problem("answer", f"{read.reason} (got {shown(answer)})")])
+        raise InputError("", [Problem("answer", f"{read.reason} (got {brief(answer)})")])
     return replace(empty, answer=read.answer)
 
 
 def _text(fields: Mapping[str, JSON], name: str) -> str:
     value = fields.get(name)
     if not (isinstance(value, str) and value):
-        raise InputError("", [Problem(name, f"must be a text (got {shown(value)})")])
+        raise InputError("", [Problem(name, f"must be a text (got {brief(value)})")])
     return value
 
 
@@ -233,9 +233,9 @@ def manifest(dataset: QuestionSet) -> dict[str, JSON]:
 def dataset_card(dataset: QuestionSet) -> str:
     """Return the dataset card of a set, in Markdown."""
     asked, facts = dataset.questions, manifest(dataset)
-    mine = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
+    by_template = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
     rows, regimes, texts = [], [], []
-    for name, some in mine.items():
+    for name, some in by_template.items():
         splits, labels = Counter(question.split for question in some), Counter(question.regime for question in some)
         rows.append([name, _KINDS[name][2], kinds.LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
         regimes.append([name, *(labels[regime] for regime in kinds.REGIME_NAMES)])
@@ -257,7 +257,7 @@ def dataset_card(dataset: QuestionSet) -> str:
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
-    lines += [f"- {what}: {sum(flags)} of {len(flags)}." for what, flags in tallies.items() if flags]
+    lines += [f"- {label}: {sum(flags)} of {len(flags)}." for label, flags in tallies.items() if flags]
     sizes = ["template", "with news or filings", "mean characters of the full prompt"]
     parts = [
         f"# PortBench questions: {len(asked):,} items",
@@ -327,8 +327,8 @@ def split_of(year: int) -> Split:
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
-    what = f"is no template; templates are {', '.join(TEMPLATES)}"
-    problems = [Problem(name, what) for name in counts if name not in TEMPLATES]
+    message = f"is no template; templates are {', '.join(TEMPLATES)}"
+    problems = [Problem(name, message) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
         problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
@@ -423,27 +423,27 @@ def generate_questions(
         problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
     if problems:
         raise InputError("questions", problems)
-    for what, given, choices in (
+    for label, chosen, choices in (
         ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
         ("split", set(splits), SPLITS),
     ):
-        for name in sorted(given - set(choices)):
-            raise UnknownNameError(what, name, choices)
+        for name in sorted(chosen - set(choices)):
+            raise UnknownNameError(label, name, choices)
     days = chosen_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
-    maker = _Maker(history, seed, window, horizon, lookback)
+    maker = _QuestionMaker(history, seed, window, horizon, lookback)
     questions: list[Question] = []
     for split, rows in days.items():
-        left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
+        quota = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
         if split not in splits:
-            maker.made.update(left)  # ids continue as if these had been made
+            maker.made.update(quota)  # ids continue as if these had been made
             continue
         views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
-        questions += maker.split(split, left, views, len(rows))
+        questions += maker.split(split, quota, views, len(rows))
     return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
-class _Maker:
+class _QuestionMaker:
     """Generator of the questions of one set, day by day, so that one day is in memory at a time."""
 
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
@@ -456,15 +456,15 @@ class _Maker:
         self.closes[np.searchsorted(history.days, whole.days)] = whole.values
 
     def split(
-        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
+        self, split: Split, quota: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.DayView]], n: int
     ) -> list[Question]:
         """Make the questions of one split: each day has its share of each template plus earlier days' shortfall."""
         questions: list[Question] = []
         done: Counter[Template] = Counter()
         for place, (row, kind, day) in enumerate(days, 1):
             equities = day.regime("EQ")
-            for name, whole in left.items():
-                due = whole * place // count
+            for name, whole in quota.items():
+                due = whole * place // n
                 rng = generator("portbench", self.seed, name, day.day)
                 for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
@@ -484,37 +484,37 @@ class _Maker:
                     cleaned = (tuple([line for line in lines if giveaways.isdisjoint(_said(line))]) for lines in about)
                     bare = Context(context.regime, *cleaned) if giveaways else context
                     questions.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
-        short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
+        short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in quota.items() if done[name] < n]
         if short:
-            what = "; the market has too few instruments or classes that give such questions"
-            raise InputError(f"market {self.source}", [f"could not make {', '.join(short)}{what}"])
+            hint = "; the market has too few instruments or classes that give such questions"
+            raise InputError(f"market {self.source}", [f"could not make {', '.join(short)}{hint}"])
         return questions
 
     def of_day(
         self,
         rng: np.random.Generator,
         name: Template,
-        day: draws.Day,
+        day: draws.DayView,
         row: int,
         kind: AssetClass,
         before: int,
         count: int,
     ) -> Iterator[tuple[Payload, Answer]]:
         """Yield up to ``count`` different questions of one template and day."""
-        seen: set[Payload] = set()
+        unique: set[Payload] = set()
         for _ in range(_TRIES * count):
-            if len(seen) == count:
+            if len(unique) == count:
                 return
             try:
-                payload, answer = self.draw(rng, name, day, row, kind, (before + len(seen)) % 2 == 1)
+                payload, answer = self.draw(rng, name, day, row, kind, (before + len(unique)) % 2 == 1)
             except (draws.Unsuitable, NotMeasurableError, InputError):
                 continue
-            if payload not in seen:
-                seen.add(payload)
+            if payload not in unique:
+                unique.add(payload)
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
+        self, rng: np.random.Generator, name: Template, day: draws.DayView, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
         """Draw one payload with its answer. Raises `Unsuitable` if the draw gives no question."""
         if name == "T1":
@@ -522,12 +522,12 @@ class _Maker:
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
-            seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
+            numbers = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise draws.Unsuitable("it stopped trading, or has a gap, where its answer lies")
             way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
-            return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
+            return kinds.ReturnDirection(day.ids[column], *numbers), kinds.Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
@@ -538,19 +538,19 @@ class _Maker:
             answer = kinds.Number(round(answer.value, 10))
         elif isinstance(answer, kinds.Weights):
             answer = kinds.Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        near: float = _FOUR
-        given: tuple[float, ...] = ()  # the numbers of the prompt, none of which may equal one of the answer
+        tolerance: float = _FOUR
+        stated: tuple[float, ...] = ()  # the numbers of the prompt, none of which may equal one of the answer
         match payload:
             case kinds.TailRisk(returns=returns):
-                near, given = _SIX, returns
+                tolerance, stated = _SIX, returns
             case kinds.PositionSize(drawdown=drawdown, returns=returns):
-                given = (drawdown, *returns)
+                stated = (drawdown, *returns)
             case kinds.PairAllocation() as one:
-                given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
+                stated = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
             case kinds.SharpeAllocation() as one:
-                given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
+                stated = (*one.means, *(value for row in one.covariance for value in row), one.rf)
             case kinds.Rebalancing() as one:
-                given = (*one.current, *one.target, one.threshold)
-        if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
+                stated = (*one.current, *one.target, one.threshold)
+        if stated and (np.abs(np.abs(np.array(stated))[:, None] - _numbers(answer)) < tolerance).any():
             raise draws.Unsuitable("its prompt would state its answer")
         return payload, answer

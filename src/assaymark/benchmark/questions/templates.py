@@ -154,13 +154,13 @@ def one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
     return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
 
 
-def one_class(rng: np.random.Generator, day: Day) -> np.ndarray:
+def one_class(rng: np.random.Generator, day: DayView) -> np.ndarray:
     """Draw a class, each with the same probability, and return its columns."""
     columns = list(day.members.values())
     return columns[int(rng.integers(len(columns)))]
 
 
-def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
+def several(rng: np.random.Generator, day: DayView, count: int) -> list[int]:
     """Draw one column from each of ``count`` different classes."""
     columns = list(day.members.values())
     if len(columns) < count:
@@ -169,7 +169,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     return [one_of(rng, columns[int(place)]) for place in chosen]
 
 
-def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
+def drawn(rng: np.random.Generator, name: Template, day: DayView, window: int, lookback: int, odd: bool) -> Payload:
     """Draw a payload of T2 to T6; with ``odd``, the return of a T4 binds and a T6 needs a trade."""
     if name == "T4":
         return pair(rng, day, window, odd)
@@ -198,7 +198,7 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
     return kinds.PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
 
 
-def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kinds.PairAllocation:
+def pair(rng: np.random.Generator, day: DayView, window: int, binding: bool) -> kinds.PairAllocation:
     """Draw a T4, with a required return above (``binding``) or below that of the minimum-variance weights."""
     columns = several(rng, day, 2)
     returns = day.returns[-window:, columns]
@@ -223,7 +223,7 @@ def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kind
     return kinds.PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
 
 
-def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> kinds.Rebalancing:
+def rebalancing(rng: np.random.Generator, day: DayView, due: bool, lookback: int) -> kinds.Rebalancing:
     """Draw a T6: targets drifted by the returns of the lookback, scaled to the wanted largest deviation."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
@@ -247,7 +247,7 @@ def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) ->
     return kinds.Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
 
 
-def regime_call(day: Day, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
+def regime_call(day: DayView, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
     """Make a T7 about the class ``asked``."""
     moves = []
     for kind in CLASSES:
@@ -280,7 +280,7 @@ _MOST_FILINGS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Day:
+class DayView:
     """The market at the close of one day: prices, returns, indices and lines of context."""
 
     day: date
@@ -323,7 +323,7 @@ def _line(text: str) -> str:
     return line if len(line) <= LONGEST_ITEM else line[: LONGEST_ITEM - 3] + "..."
 
 
-def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
+def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> DayView:
     """Build the market of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
@@ -335,7 +335,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     for item in view.news(NEWS_DAYS):
         line = f"[{_line(item.source)}, {_ago(today, item.published_at.date())}] {_line(item.text)}"
         news.append((frozenset(item.instruments), line))
-    return Day(
+    return DayView(
         today, prices.values, returns, prices.ids,
         {name: columns for name, at in market.class_members(listings).items() if (columns := at[usable[at]]).size},
         market.class_index(prices.values[1:], listings),

@@ -235,9 +235,9 @@ class StreamedBatches(RemoteBatches):
         """The additional headers of every request."""
         return self.asked.headers(self.like, self.at)
 
-    async def _created(self, **what: Any) -> str:
+    async def _created(self, **fields: Any) -> str:
         """Create a batch and return its id."""
-        return self.remote_of((await self._said("create", **what)).get("id"))
+        return self.remote_of((await self._said("create", **fields)).get("id"))
 
     async def _retrieved(self, remote: str) -> dict[str, Any]:
         """Return the provider's record of a batch."""
@@ -246,8 +246,8 @@ class StreamedBatches(RemoteBatches):
     async def _cancel(self, remote: str) -> None:
         await self._said("cancel", remote)
 
-    async def _said(self, what: str, *args: Any, **named: Any) -> dict[str, Any]:
-        asked = getattr(self.batches.with_streaming_response, what)
+    async def _said(self, method: str, *args: Any, **named: Any) -> dict[str, Any]:
+        asked = getattr(self.batches.with_streaming_response, method)
         return await self.object_of(asked(*args, **named, extra_headers=self.headers))
 
 

@@ -496,16 +496,16 @@ class PythonAgent:
             if not frames and (code := getattr(decide, "__code__", None)) is not None:  # the call itself failed
                 frames = [(code.co_filename, code.co_firstlineno)]
             user_frames = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
-            what = raised.detail
+            text = raised.detail
             if frames:
                 path, line = (user_frames or frames)[-1]
                 here = Path(path)
                 shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
-                what += f" ({failure('exception', str(shown)).detail}, line {line})"
+                text += f" ({failure('exception', str(shown)).detail}, line {line})"
             if self._strict:
                 stops = "stopped here, because of --strict-agents; every reply so far is kept"
-                raise InputError(call.model, [f"raised {what}; {stops}"]) from None
-            self._raised.append(what)
+                raise InputError(call.model, [f"raised {text}; {stops}"]) from None
+            self._raised.append(text)
             return raised
 
     def _callable(self) -> Decide:
@@ -572,7 +572,7 @@ def _text(result: object) -> str | AgentFailure:
             fields["rationale"] = "\n\n".join(judged)
         agent = part_of(raw, "agent")
         optional = {"confidence": raw.get("confidence"), **{name: agent.get(name) for name in ("model", "fingerprint")}}
-        return canonical_json(fields | {name: one for name, one in optional.items() if one is not None and one != ""})
+        return canonical_json(fields | {name: arg for name, arg in optional.items() if arg is not None and arg != ""})
     except (TypeError, ValueError, RecursionError) as exc:
         return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
 

@@ -15,26 +15,26 @@ from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
-    Asking,
     DailySeries,
-    Draft,
+    Pull,
     Request,
     RetryPolicy,
     ServiceUnavailable,
+    SourceTables,
     TransientError,
     one_line,
 )
 
 
 def _kept(
-    what: str, request: Request, asking: Asking, series_of: Callable[[str], DailySeries],
+    items: str, request: Request, asking: Pull, series_of: Callable[[str], DailySeries],
     noted: Callable[[DailySeries, DailySeries], str],
 ) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
     """Fetch all series within the requested days, with notes. Raises `InputError` if any of them has a problem."""
     fetched: list[DailySeries] = []
     problems: list[Problem] = []
     notes = []
-    for symbol in asking.each(what, request.symbols):
+    for symbol in asking.each(items, request.symbols):
         try:
             series = series_of(symbol)
         except InputError as exc:
@@ -95,7 +95,7 @@ _SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName"
 _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
 
 
-def fetch_yahoo(request: Request, asking: Asking) -> Draft:
+def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
     """Fetch daily bars of every symbol of the request."""
     problems = []
     for name, value in request.options.items():
@@ -122,7 +122,7 @@ def fetch_yahoo(request: Request, asking: Asking) -> Draft:
     return service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes)
 
 
-def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
+def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Pull) -> DailySeries:
     """Fetch one symbol through the client."""
     exceptions = client.exceptions
     try:
@@ -137,8 +137,8 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
         if chosen is None:
-            what = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here"
-            raise InputError(symbol, [Problem(symbol, f"{what} (say class.{symbol}=...)")])
+            text = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here"
+            raise InputError(symbol, [Problem(symbol, f"{text} (say class.{symbol}=...)")])
         if not currency:
             raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
         days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
@@ -168,12 +168,12 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     except exceptions.YFRateLimitError:
         raise ServiceUnavailable("too many requests, says the service; try again later") from None
     except exceptions.YFTickerMissingError as exc:
-        what = f"is not known or has no prices: {one_line(exc.rationale)}"
-        raise InputError(symbol, [Problem(symbol, what)]) from None
+        text = f"is not known or has no prices: {one_line(exc.rationale)}"
+        raise InputError(symbol, [Problem(symbol, text)]) from None
     except Exception as exc:
         unknown = getattr(getattr(exc, "response", None), "status_code", None) == 404
-        what = "is not known or has no prices" if unknown else service.unreadable("the reply", exc)
-        raise InputError(symbol, [Problem(symbol, what)]) from None
+        text = "is not known or has no prices" if unknown else service.unreadable("the reply", exc)
+        raise InputError(symbol, [Problem(symbol, text)]) from None
 
 
 @contextmanager
@@ -250,7 +250,7 @@ _DAY_MS = 86_400_000
 _MOST_PAGES = 400
 
 
-def fetch_exchange(request: Request, asking: Asking) -> Draft:
+def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
     """Fetch daily bars of every pair of the request."""
     module, name = service.library("ccxt", CCXT.extra), request.options.get("exchange", "")
     if not name:
@@ -258,8 +258,8 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     if name not in module.exchanges:
         raise UnknownNameError("exchange", name, module.exchanges)
     if (frame := request.options.get("timeframe", "1d")) != "1d":
-        what = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
-        raise InputError("source ccxt", [Problem("option timeframe", what)])
+        text = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
+        raise InputError("source ccxt", [Problem("option timeframe", text)])
     # Spot only, if the client supports that: the lists of derivatives are long and not needed.
     exchange = getattr(module, name)({"enableRateLimit": False, "options": {"fetchMarkets": {"types": ["spot"]}}})
     if not exchange.has.get("fetchOHLCV") or "1d" not in (exchange.timeframes or {}):
@@ -291,7 +291,7 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     return tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes)
 
 
-def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:
+def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Pull) -> DailySeries:
     """Fetch all bars of one pair, page by page; a page without new bars is the last."""
     since = int(datetime.combine(request.first, datetime.min.time(), UTC).timestamp()) * 1000
     end = int(datetime.combine(request.last(asking.now), datetime.min.time(), UTC).timestamp()) * 1000

@@ -18,11 +18,11 @@ from assaymark.market.macro import released_after
 from assaymark.market.snapshot import SCHEMAS
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
-    Asking,
-    Draft,
+    Pull,
     Request,
     RetryPolicy,
     ServiceUnavailable,
+    SourceTables,
     TransientError,
     one_line,
 )
@@ -67,7 +67,7 @@ FRED_NOTES = (
 ALFRED_NOTES = ("a value counts as known from the end of its vintage's day (UTC); the service gives no time of day",)
 
 
-def fetch(request: Request, asking: Asking) -> Draft:
+def fetch(request: Request, asking: Pull) -> SourceTables:
     """Fetch the current values."""
     days = request.options.get("lag_days")
     if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 4):
@@ -85,7 +85,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
     return _draft("fred", request, asking, rows, FRED_NOTES)
 
 
-def fetch_vintages(request: Request, asking: Asking) -> Draft:
+def fetch_vintages(request: Request, asking: Pull) -> SourceTables:
     """Fetch all vintages of all values."""
     bounds: dict[str, str | None] = {}
     for name in ("vintages_from", "vintages_to"):
@@ -124,9 +124,9 @@ def _end_of(day: date) -> int:
 
 
 def _draft(
-    name: str, request: Request, asking: Asking,
+    name: str, request: Request, asking: Pull,
     rows: Callable[[Any, str, Mapping[str, str]], Iterator[dict[str, Any]]], notes: tuple[str, ...],
-) -> Draft:  # fmt: skip
+) -> SourceTables:  # fmt: skip
     """Fetch all series as one table. Raises `InputError` if any of them has a problem."""
     source, key = f"source {name}", request.secret("api_key")
     if key is None:

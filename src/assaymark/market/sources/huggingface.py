@@ -15,11 +15,11 @@ from assaymark.market.files import snapshot_from_file
 from assaymark.market.snapshot import Origin, stamped
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
-    Asking,
-    Draft,
+    Pull,
     Request,
     RetryPolicy,
     ServiceUnavailable,
+    SourceTables,
     TransientError,
     one_line,
 )
@@ -43,7 +43,7 @@ SOURCE = service.Source(
 
 
 def fetch_file(
-    request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]
+    request: Request, asking: Pull, folder: Path, suffixes: tuple[str, ...]
 ) -> tuple[Path, str, str, tuple[str, str]]:
     """Download one file of a dataset into ``folder``. Returns its path, its name, its commit, and notes."""
     hub = service.library("huggingface_hub", SOURCE.extra)
@@ -64,11 +64,11 @@ def fetch_file(
         fitting = [name for name in sizes if name.lower().endswith(suffixes)]
         wanted, listed = request.options.get("file"), ", ".join(one_line(name) for name in fitting[:10])
         if wanted is not None and wanted not in sizes:
-            what = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
-            raise InputError("source huggingface", [Problem("option file", what)])
+            text = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
+            raise InputError("source huggingface", [Problem("option file", text)])
         if wanted is None and len(fitting) != 1:
-            what = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
-            raise InputError("source huggingface", [Problem("option file", f"{what}: {listed}" if listed else what)])
+            text = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
+            raise InputError("source huggingface", [Problem("option file", f"{text}: {listed}" if listed else text)])
         name = wanted or fitting[0]
         service.checked_size(sizes[name], asking.manners)
         path = _call(
@@ -202,7 +202,7 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
     return parts
 
 
-def fetch(request: Request, asking: Asking) -> Draft:
+def fetch(request: Request, asking: Pull) -> SourceTables:
     """Fetch the one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
         path, _, _, notes = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
@@ -222,7 +222,7 @@ _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class QuestionFile:
     """A downloaded file of questions, one JSON object per line, with its provenance."""
 
     path: Path
@@ -232,7 +232,7 @@ class Questions:
     origin: Origin
 
 
-def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions:
+def fetch_questions(request: Request, asking: Pull, folder: Path) -> QuestionFile:
     """Fetch a file of questions into ``folder``; one that is not JSON Lines is refused and nothing is written."""
     with TemporaryDirectory() as place:
         fetched, name, commit, card = fetch_file(request, asking, Path(place), (".jsonl",))
@@ -255,7 +255,7 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
         "notes": notes,
     }  # fmt: skip
     write_atomic(provenance, (canonical_json(record) + "\n").encode())
-    return Questions(path, provenance, items, digest, origin)
+    return QuestionFile(path, provenance, items, digest, origin)
 
 
 def counted(data: bytes, name: str) -> int:
@@ -266,14 +266,14 @@ def counted(data: bytes, name: str) -> int:
         if not line.strip():
             continue
         items += 1
-        what = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
+        text = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
         try:
-            if not what and not isinstance(strict_json(line.decode()), dict):
-                what = "is no JSON object"
+            if not text and not isinstance(strict_json(line.decode()), dict):
+                text = "is no JSON object"
         except (Rejected, UnicodeDecodeError) as exc:
-            what = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
-        if what:
-            problems.append(Problem(f"line {number}", what))
+            text = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
+        if text:
+            problems.append(Problem(f"line {number}", text))
     if len(problems) > _MOST_PROBLEMS:
         problems[_MOST_PROBLEMS:] = [Problem("", f"and {len(problems) - _MOST_PROBLEMS} more lines")]
     if problems or not items:

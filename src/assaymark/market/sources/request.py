@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS, table_of
-from assaymark.records import JSON, repeated
+from assaymark.records import JSON, duplicates
 
 T = TypeVar("T")
 
@@ -200,25 +200,25 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """The settings of one pull: its time, the retry policy and the progress callback."""
+class Pull:
+    """One pull from a source: its time, the retry policy and the progress callback."""
 
     now: datetime
     manners: RetryPolicy
     progress: Progress
 
-    def each(self, what: str, symbols: Sequence[str]) -> Iterator[str]:
+    def each(self, kind: str, symbols: Sequence[str]) -> Iterator[str]:
         """Yield the symbols one by one and report progress."""
         for done, symbol in enumerate(symbols):
-            self.progress(what, done, len(symbols))
+            self.progress(kind, done, len(symbols))
             yield symbol
-        self.progress(what, len(symbols), len(symbols))
+        self.progress(kind, len(symbols), len(symbols))
 
 
-Draft = tuple[Mapping[str, Any], tuple[str, ...]]
+SourceTables = tuple[Mapping[str, Any], tuple[str, ...]]
 """Tables without the name of their snapshot, which is derived from them, and notes about them."""
 
-Fetch = Callable[[Request, Asking], Draft]
+Fetch = Callable[[Request, Pull], SourceTables]
 """Fetches from a source; raises `InputError` with all problems, or `ServiceUnavailable` if the service is down."""
 
 
@@ -241,7 +241,7 @@ class Source:
         faults = []
         if self.symbols and not request.symbols:
             faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
-        for symbol in repeated(request.symbols):
+        for symbol in duplicates(request.symbols):
             faults.append(Problem(symbol, "is asked for more than once"))
         faults += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")
@@ -304,8 +304,8 @@ def series_problems(series: DailySeries) -> list[Problem]:
     problems = []
     steps = np.diff(series.days).astype(int)
     for place in np.flatnonzero(steps <= 0)[:1]:
-        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
-        problems.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
+        text = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
+        problems.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {text}: days must increase"))
     for name in PRICES:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
@@ -319,13 +319,13 @@ def series_problems(series: DailySeries) -> list[Problem]:
     return problems + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
 
 
-def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
+def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, text: str) -> list[Problem]:
     """Return the first place of a problem with the number of places, or nothing."""
     places = np.flatnonzero(wrong)
     if not places.size:
         return []
     more = f"; {places.size} days in all" if places.size > 1 else ""
-    return [Problem(f"{series.id}, {series.days[places[0]]}", f"{what} (got {values[places[0]]:g}){more}")]
+    return [Problem(f"{series.id}, {series.days[places[0]]}", f"{text} (got {values[places[0]]:g}){more}")]
 
 
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import svg
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
-from assaymark.records import Measurement, repeated
+from assaymark.records import Measurement, duplicates
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
@@ -530,7 +530,7 @@ def render_comparison(
     """Several judges on one page, sorted by name: small multiples and one table. Judges are not ranked."""
     names = [sheet.judge for sheet in sheets]
     one = "a comparison needs one of each judge"
-    problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in repeated(names)]
+    problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in duplicates(names)]
     if not names:
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:

@@ -23,12 +23,12 @@ from markupsafe import Markup
 from assaymark.benchmark.episode import BaselineResult, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Window
 from assaymark.benchmark.plan import BenchPlan, Profile, profile_named
-from assaymark.benchmark.questions.answers import Scored
+from assaymark.benchmark.questions.answers import ScoredReply
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import MISSING, PIPELINE, Leaderboard
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -57,7 +57,7 @@ class BenchRun:
     measurements: Sequence[Measurement] = ()
     results: Sequence[EpisodeResult] = ()
     baselines: Sequence[BaselineResult] = ()
-    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # by model
+    answers: Mapping[str, Sequence[ScoredReply]] = field(default_factory=dict)  # by model
     notes: Sequence[str] = ()  # remarks for readers
     panel: str | None = None  # the report of the judged rationales, relative to this one
     pool: Sequence[Question] = ()  # the questions were drawn from it
@@ -289,7 +289,7 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
 
 def built_in_note(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return stand_ins(english(), {}, index.run.built_in, models, made_by="models")
+    return built_in_text(english(), {}, index.run.built_in, models, made_by="models")
 
 
 def unbroken(text: str) -> str:

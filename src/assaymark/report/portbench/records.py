@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark import scores as formulas
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.market import MarketState
 from assaymark.benchmark.plan import CLASS_NAMES, profile_named
-from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
+from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, ScoredReply
 from assaymark.benchmark.questions.published import answer_text
-from assaymark.benchmark.scores import STAGES, DateResult, EpisodeResult, Heard, Stage, StageState
+from assaymark.benchmark.scores import STAGES, CallExcerpt, DateResult, EpisodeResult, Stage, StageState
 from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
@@ -27,11 +27,11 @@ from assaymark.report.records.answers import Pages, answer_parts, answer_row, ea
 from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span
 
-Answer = tuple[str, Scored]
+Answer = tuple[str, ScoredReply]
 """The name of a model, and one of its answers."""
 
 
-def _labels(scored: Scored) -> dict[str, str]:
+def _labels(scored: ScoredReply) -> dict[str, str]:
     """The labels that measurements of questions may have, for one answer."""
     template = scored.question.template
     kind = "formula" if template in FORMULA else "judgment" if template in JUDGMENT else ""
@@ -49,7 +49,7 @@ class BenchProvenance:
 
     @classmethod
     def of(
-        cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
+        cls, answers: Mapping[str, Sequence[ScoredReply]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
     ) -> BenchProvenance:
         """Plan the pages of answers."""
         by_model = {
@@ -158,7 +158,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
             words.append(f"{stage} {note}")
             reason = clean(state.reason, 400)
             blocks.append(b.Prose(b.bold(f"{note[:1].upper()}{note[1:]}{f': {reason}' if reason else ''}"), "state"))
-        if (call := result.heard.get((day.day, stage), Heard())).key:
+        if (call := result.heard.get((day.day, stage), CallExcerpt())).key:
             blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
             blocks.append(b.Prose("Computed from the weights; the model is not asked.", "cap"))
@@ -178,7 +178,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, StageDisplay]:
+def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -> dict[Stage, StageDisplay]:
     """The stages of one date: the largest stated and true values, and the arithmetic of each score."""
     part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
     stated, true = date.answers.views[part], date.truths.views[part]
@@ -419,7 +419,7 @@ def extreme_answers(index: BenchmarkIndex) -> list[Answer]:
     """The worst and the best answered question of each model, template and condition."""
     chosen: list[Answer] = []
     for model, mine in index.run.answers.items():
-        groups: defaultdict[tuple[str, str], list[Scored]] = defaultdict(list)
+        groups: defaultdict[tuple[str, str], list[ScoredReply]] = defaultdict(list)
         for scored in mine:
             groups[scored.question.template, scored.condition].append(scored)
         for some in groups.values():

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import REJECTED, unanswered
+from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
@@ -40,7 +40,7 @@ _NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", 
 def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that apply to a decision."""
     traded = any(fill.kind == "order" for fill in step.fills)
-    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
+    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, is_unanswered(step.decision))
     return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
 
 
@@ -62,7 +62,7 @@ def order_texts(step: StepRecord) -> list[str]:
 
 def reply_problem(step: StepRecord) -> str:
     """The part of a reply that could not be used or parsed; empty if there is none."""
-    return "; ".join(step.decision.missing) if unanswered(step.decision) or REJECTED in step.decision.flags else ""
+    return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
 def decision_bytes(step: StepRecord) -> int:
@@ -189,7 +189,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     # The agent's texts with their line breaks; for an unusable answer a statement of that.
     texts: list[b.Block] = []
     reasons, problem = step.decision.rationales, reply_problem(step)
-    if (silent := unanswered(step.decision)) or problem:
+    if (silent := is_unanswered(step.decision)) or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
         texts.append(b.Prose((b.bold(what), " ", b.verbatim(clean(problem, _REASON))), "state"))
     if not reasons and not silent:

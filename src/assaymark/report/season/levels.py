@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, said, stand_ins
+from assaymark.claims.messages import Said, built_in_text, said
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
@@ -141,7 +141,7 @@ def season_quote(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     run, words = index.run, index.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in index.agents.values()}
-    built_in = stand_ins(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
+    built_in = built_in_text(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
     quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import ABSENT, unanswered
+from assaymark.agents.llm import ABSENT, is_unanswered
 from assaymark.claims.levels import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_plan import Season
@@ -204,7 +204,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
         )  # fmt: skip
         counts: dict[str, JSON] = {
             "rejected": sum(len(step.rejections) for step in steps),
-            "silent": sum(unanswered(step.decision) for step in steps),
+            "silent": sum(is_unanswered(step.decision) for step in steps),
             "absent": sum(ABSENT in step.decision.flags for step in steps),
         }
         yield measured("season.decisions", labels, len(steps), (len(steps), "decisions"), "counted", detail=counts)
@@ -356,7 +356,7 @@ def season_notes(
         yield said("note.partial")
     untimed = []
     for name, steps in material.steps.items():
-        answered = [step.seconds for step in steps if not unanswered(step.decision)]
+        answered = [step.seconds for step in steps if not is_unanswered(step.decision)]
         if answered and not any(seconds is not None for seconds in answered):
             untimed.append(name)
     if untimed:
@@ -375,7 +375,7 @@ def season_notes(
     for name in sorted(material.steps):
         steps = material.steps[name]
         absent = [step for step in steps if ABSENT in step.decision.flags]
-        bad = sum(unanswered(step.decision) for step in steps) - len(absent)
+        bad = sum(is_unanswered(step.decision) for step in steps) - len(absent)
         if absent:
             reason = "; ".join(absent[-1].decision.missing)
             yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)

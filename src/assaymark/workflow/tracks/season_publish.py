@@ -19,7 +19,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.certification import Panel, Rank, VerdictFile, decided_file
+from assaymark.claims.certification import Panel, Rank, VerdictFile, build_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
@@ -199,7 +199,7 @@ def decide_judged_season(
     places = [
         Rank(row.agent, row.first, row.last, row.shown, row.level, english().render(row.why)) for row in decided.places
     ]
-    file = decided_file(
+    file = build_file(
         season, stored.plan_hash, verdicts, measurements,
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
