@@ -1,4 +1,4 @@
-"""What sections of blocks say: their tables, their notes and all of their words, without markup."""
+"""Read the tables, notes and words of sections of blocks, without markup."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def views(index) -> str:
 
 
 def rows_of(index):
-    """What each experiment tests, what was found, and what follows; its name is that of the row."""
+    """The test, the result and the conclusion of each experiment, by the name of its row."""
     (table,) = (one for one in pages_of.map_page(index, {}).blocks if isinstance(one, Table))
     return {plain(line.cells[0][0]): (line, *map(plain, line.cells[1:])) for line in table.lines}
 

@@ -50,7 +50,7 @@ def unsupported(*subjects, dimension=AGGREGATE, standing="stable", controls="pas
 
 
 def whys(index) -> list[str]:
-    """Why each group of claims is not supported."""
+    """The reason why each group of claims is not supported."""
     return ["".join(text for text, _ in group.why) for group in withheld_groups(index)]
 
 

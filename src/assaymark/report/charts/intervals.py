@@ -131,7 +131,7 @@ def forest(
     Below the first of the ``gates`` agreement is too weak for a claim, from the second on enough for a headline."""
     both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
     drawn = [0.0, *(end for ends in both for end in ends)]
-    drawn += [end for _, item, _, _, *own, within in rows for end in (item.value, *own, *within) if end is not None]
+    drawn += [end for _, item, _, _, *gate, within in rows for end in (item.value, *gate, *within) if end is not None]
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
     split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)
@@ -155,8 +155,8 @@ def forest(
         parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
         parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
         if roomy:
-            heads = (sign, "jackknife", "bootstrap", "agreement")
-            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
+            columns = (sign, "jackknife", "bootstrap", "agreement")
+            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, columns, strict=True)]
         y = 82.0 if roomy else 50.0
         for row in rows:
             words, item, status, by, *_ = row

@@ -245,9 +245,9 @@ class Language:
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
         """A button for all rows, then one for each key that occurs, in the order of ``titles``."""
-        seen = Counter(keys)
-        options = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
-        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
+        counts = Counter(keys)
+        options = ((key, title, self.amount(counts[key])) for key, title in titles.items() if counts[key])
+        return ("", self("frame.all"), self.amount(counts.total() if rows is None else rows)), *options
 
 
 def round_points(value: float) -> int:
@@ -407,7 +407,7 @@ class SeasonIndex(MeasurementIndex):
 class AgentIndex:
     """One agent of a season in one language. Its page is ``path``; its other pages are in a folder of its name."""
 
-    lookup: SeasonIndex
+    season: SeasonIndex
     agent: AgentSpec
     run: SeasonRun
     words: Language
@@ -417,11 +417,11 @@ class AgentIndex:
     grades: Sequence[SeasonGradeView]  # of each judge, in the order of the panel
 
     @classmethod
-    def of(cls, lookup: SeasonIndex, agent: AgentSpec) -> AgentIndex:
+    def of(cls, season: SeasonIndex, agent: AgentSpec) -> AgentIndex:
         """Index the records of an agent."""
-        run, name, grades = lookup.run, agent.name, lookup.grades.get(agent.name, ())
-        own = run.steps.get(name, ()), run.ledger.get(name, ())
-        return cls(lookup, agent, run, lookup.words, lookup.pages[name], *own, grades)
+        run, name, grades = season.run, agent.name, season.grades.get(agent.name, ())
+        records = run.steps.get(name, ()), run.ledger.get(name, ())
+        return cls(season, agent, run, season.words, season.pages[name], *records, grades)
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the agent pages."""
@@ -429,4 +429,4 @@ class AgentIndex:
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""
-        return self.lookup.get(name, agent=self.agent.name, **labels)
+        return self.season.get(name, agent=self.agent.name, **labels)
