@@ -163,7 +163,7 @@ class _BoardFamily:
             conditions = [condition for finding in fields.findings for condition in finding.conditions] + late
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
             conditions += [SMALL_GAP] if small else []
-            fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
+            fragility |= dict.fromkeys(self._reversals(board, claim, fields.evidence.pairs), "no-claim")
             text = kind.says(claim, fields, self.known) if kind is WITHIN else text
         reasons = [fields.evidence.reason_at(level), *(condition.text for condition in late)]
         return fields.verdict(plan_hash, text, reasons, conditions, fragility)
@@ -188,8 +188,8 @@ class _BoardFamily:
         return replace(ranking, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
-        evidence = (self._first if len(claim.subjects) == 1 else self._pair)(board, claim, rules)
-        reversals = self._turned(board, claim, evidence.pairs) if evidence.published else {}
+        evidence = (self._first_rank if len(claim.subjects) == 1 else self._pair_evidence)(board, claim, rules)
+        reversals = self._reversals(board, claim, evidence.pairs) if evidence.published else {}
         if reversals and evidence.status == "stable":
             evidence = replace(evidence, status="rule-dependent")
         findings = [Finding("stability", "turned", None, tuple(reversals.values()))] if reversals else []
@@ -199,7 +199,7 @@ class _BoardFamily:
             findings += missing_findings(self.missing, evidence.compared)
         return Fields.unjudged(claim, evidence, findings, rules.preregistered)
 
-    def _pair(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
+    def _pair_evidence(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         """Return the evidence on a pair: for an order, or for equivalence, which is a separate test family."""
         orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
@@ -228,7 +228,7 @@ class _BoardFamily:
             reason = f"The difference is {difference} over {over}: {tail}."
         return ClaimEvidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
 
-    def _first(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
+    def _first_rank(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
         (model,), level = claim.subjects, orders.level(scale)
         if model not in scored:
@@ -257,7 +257,7 @@ class _BoardFamily:
         published = frozenset({"gated"}) if first else frozenset()
         return ClaimEvidence(status, reason, ids, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
+    def _reversals(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """Return the changes that reverse a claim (another convention, a part left out), each with its condition."""
         margin = None if claim.asserts_order else self.rules.margin
         reversals: dict[str, list[str]] = {}

@@ -55,7 +55,7 @@ class Stored(NamedTuple):
     parts: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     called: str = ""
-    given: str = ""
+    note: str = ""
 
 
 KEPT: Final[Mapping[str, Stored]] = {

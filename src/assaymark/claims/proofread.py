@@ -121,7 +121,7 @@ class RunVerdicts:
         verdict = self._holds("above", score, high, low)
         return verdict if verdict is not None and verdict.claim.subjects == (high, low) else None
 
-    def _around(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
+    def _neighbours(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
         """Return the other agents, the verdicts that put one above ``agent``, and those that put it above one."""
         others = [other for other in self.names.agents if other != agent]
         over = [verdict for other in others if (verdict := self.above(other, agent, score))]
@@ -202,7 +202,7 @@ class RunVerdicts:
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
         own_verdict, first = self._find("first", score, agent), self._holds("first", score, agent)
-        others, ahead, leads = self._around(agent, score)
+        others, ahead, leads = self._neighbours(agent, score)
         by = (first,) if first is not None else tuple(leads)
         holds = first is not None or (own_verdict is None and bool(others) and len(leads) == len(others))
         if stance == "not shown":
@@ -217,7 +217,7 @@ class RunVerdicts:
         return self._undecided(own_verdict, (agent,), score)
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
-        others, above, below = self._around(agent, score)
+        others, above, below = self._neighbours(agent, score)
         holds = bool(others) and len(above) == len(others)
         if stance != "asserted":
             if holds:
@@ -278,7 +278,7 @@ class RunVerdicts:
             return [] if within is None else [within]
         if (first := self._holds("first", score, agents[0])) is not None:
             return [first]
-        _, above, below = self._around(agents[0], score)
+        _, above, below = self._neighbours(agents[0], score)
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:

@@ -102,14 +102,14 @@ class SeasonClaims:
         self.kappa = next(iter(self.known.named(rule.KAPPA)), None)
 
     @property
-    def closed(self) -> str:
+    def stop_reason(self) -> str:
         """The reason that no claim may rest on the grades, as the last part of a message key; empty if claims may."""
         agreement, _, instruments, reasons, _ = self.panel(self.rules)
         if agreement.status == "halt":
             return "single" if reasons[0].key.endswith(".single") else "halt"
         return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
 
-    def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
+    def without_value(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Return those of the agents whose measurement ``name`` has no value."""
         empty = {measurement.labels["agent"] for measurement in self.known.named(name) if measurement.value is None}
         return tuple(sorted(empty.intersection(agents)))
@@ -198,11 +198,11 @@ class SeasonClaims:
         index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
         claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
         if index.named("human.contrast"):
-            store_human_p((self.judged(claim, rules) for claim in claims), index)
-        judges, alike = index.get("panel.families"), self.lacking(rule.OUTCOME, index.agents) == index.agents
+            store_human_p((self.judge_fields(claim, rules) for claim in claims), index)
+        judges, alike = index.get("panel.families"), self.without_value(rule.OUTCOME, index.agents) == index.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
-            fields = with_human_test(self.judged(claim, rules), index, rules)
+            fields = with_human_test(self.judge_fields(claim, rules), index, rules)
             # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
@@ -212,18 +212,18 @@ class SeasonClaims:
                 causes.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
             # A reason that stops every claim comes first, unless the judges contradict this claim.
             *_, shared, narrow = self.panel(rules)
-            gate_first = self.closed and fields.evidence.status != "judge-dependent"
+            gate_first = self.stop_reason and fields.evidence.status != "judge-dependent"
             conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(fields, rules)]
             fragility: dict[str, Level] = {}
             for name, other in self.variants(kind).items():
                 # People's agreement is compared with the plan's cut-offs under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
-                fragility[name] = with_human_test(self.judged(claim, other), index, people).level
+                fragility[name] = with_human_test(self.judge_fields(claim, other), index, people).level
             reasons = (*shared, *causes) if gate_first else (*causes, *shared)
             verdicts.append(self.verdict(kind.head, fields, statement, withheld, reasons, conditions, fragility))
         return verdicts
 
-    def judged(self, claim: Claim, rules: Rules) -> Fields:
+    def judge_fields(self, claim: Claim, rules: Rules) -> Fields:
         """Return the fields of a ranking claim from the judges' scores, without people's grades."""
         index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
@@ -232,7 +232,7 @@ class SeasonClaims:
             findings.append(bias.other_judges_finding(claim, evidence, index, rules))
             # Agents whose totals have other components than those they are compared with
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
-                lacking = self.lacking(name, names)
+                lacking = self.without_value(name, names)
                 if lacking and len(lacking) < len(names):
                     text = said(f"claim.condition.{key}", agents=lacking)
                     findings.append(_finding("different-totals", text, "qualified"))
@@ -247,7 +247,7 @@ class SeasonClaims:
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report agents that a judge did not grade."""
-        if part := self.lacking(rule.COMPOSITE, agents):
+        if part := self.without_value(rule.COMPOSITE, agents):
             yield _finding("missing-replies", said("claim.condition.part", agents=part), "qualified")
 
     def missing_replies(self) -> Iterator[Finding]:
@@ -308,7 +308,7 @@ class SeasonClaims:
             *_, shared, narrow = self.panel(self.rules)
             conditions = list(narrow) if fields.level == "qualified" else []
             conditions += [finding.values["said"] for finding in fields.findings]
-            reasons = (*shared, *causes) if self.closed and agreed else (*causes, *shared)
+            reasons = (*shared, *causes) if self.stop_reason and agreed else (*causes, *shared)
             by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
             by = by if judges < 3 else said("claim.judges.all", count=count_text(judges))
             statement = said("claim.says.band", agent=agent, band=band, judges=by)
@@ -382,10 +382,10 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     for tier in tiers:
         around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
         level: Level = lowest_level(around) if around else "no-claim"
-        if season.closed or len(agents) == 1:
-            reason = season.closed or "only"
+        if season.stop_reason or len(agents) == 1:
+            reason = season.stop_reason or "only"
         elif len(tier) == 1:
-            reason = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
+            reason = "ranked_outcome" if season.without_value(rule.OUTCOME, tier) else "ranked"
         else:
             decided = orders_of(season.known, season.rules)
             inside = [decided.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]

@@ -267,7 +267,7 @@ class Season(Frozen):
         """The order of periods: consecutive in time unless the file sets another."""
         return self.inference.cluster_order or "consecutive"
 
-    def told(self, agent: str) -> str:
+    def instructions(self, agent: str) -> str:
         """Return the instructions of an agent: its own strategy, or else the prompt."""
         return self.strategies.get(agent, self.prompt)
 

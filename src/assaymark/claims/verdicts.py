@@ -86,7 +86,7 @@ class ClaimType:
             if not any(name == field or name.startswith(f"{field}.") for field in apart)
         )  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         """Build the claim about some subjects from the measurements, which decide its direction and outcome."""
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ class ComparisonClaim(ClaimType):
         text = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
         return Claim(measurement_id(self.head, labels), scope, text, subjects, dimension, self.asserts_order)
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
             return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
         pair = higher_first(dimension, subjects[0], subjects[1], index)
@@ -133,7 +133,7 @@ class ComparisonClaim(ClaimType):
         """Return the evidence for a claim: the results of its pairs, or the levels if no difference was tested."""
         dimension = claim.dimension
         if not index.tested(dimension):
-            return self.by_levels(claim, index)
+            return self.level_evidence(claim, index)
         orders, ids = orders_of(index, rules), list[str]()
         alone = len(claim.subjects) == 1
         pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
@@ -147,15 +147,15 @@ class ComparisonClaim(ClaimType):
                 items += [] if (probe := index.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
                 index.memo[key] = [item.id for item in items]
             ids += index.memo[key]
-        return self.standing(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
+        return self.tested_evidence(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
 
-    def standing(
+    def tested_evidence(
         self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         """Return the evidence for a claim whose differences were tested."""
         raise NotImplementedError
 
-    def by_levels(self, claim: Claim, index: Index) -> ClaimEvidence:
+    def level_evidence(self, claim: Claim, index: Index) -> ClaimEvidence:
         """Return the evidence from untested levels: a higher level with all judges and without each family."""
         if not self.asserts_order:
             return ClaimEvidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
@@ -245,7 +245,7 @@ class FirstRankClaim(ComparisonClaim):
     withheld = "A first rank for {names} on {score}."
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
 
-    def standing(
+    def tested_evidence(
         self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(index, rules)
@@ -315,7 +315,7 @@ class AboveClaim(ComparisonClaim):
     withheld = "Any ranking of {names} on {score}."
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
 
-    def standing(
+    def tested_evidence(
         self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,), dimension = pairs, claim.dimension
@@ -368,7 +368,7 @@ class EquivalenceClaim(ComparisonClaim):
     withheld = "That {names} score alike on {score}."
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
 
-    def standing(
+    def tested_evidence(
         self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,) = pairs
@@ -426,7 +426,7 @@ class CellClaim(ClaimType):
         "claims.pairs", "claims.within",
     ))  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         (cell,) = subjects
         state = cell_states(index).get(cell)
         if state is None:
@@ -518,9 +518,9 @@ def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool 
         for kind, yes in asked:
             if yes and (kind is not WITHIN or dimension == AGGREGATE):
                 groups = combinations(index.agents, kind.subjects)
-                claims += [kind.put(dimension, subjects, index, rules) for subjects in groups]
+                claims += [kind.build(dimension, subjects, index, rules) for subjects in groups]
     judged = cell_states(index) if cells and wanted.cells else ()
-    return claims + [CELL.put(AGGREGATE, (cell,), index, rules) for cell in judged]
+    return claims + [CELL.build(AGGREGATE, (cell,), index, rules) for cell in judged]
 
 
 def higher_first(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class StatedRows:
                 near={margin: values[at] for margin, values in self.near.items()},
             )
 
-    def wrong(self, pairs: int, tests: tuple[Test, ...], place: str) -> Iterator[Problem]:
+    def problems(self, pairs: int, tests: tuple[Test, ...], place: str) -> Iterator[Problem]:
         """Yield problems: columns whose length is not the number of pairs, and unexpected tests."""
         named = {name: getattr(self, name) for name in ("order", "floor", "length", "others", "equivalence")}
         named |= {f"near.{margin}": values for margin, values in self.near.items()}
@@ -112,7 +112,7 @@ class _StudyCertificate(_CertificateHead):
     people: _Entries = ()
     people_p: tuple[_Probability, ...] = ()
 
-    def wrong(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    def problems(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
         """Yield problems: subjects that do not fit the claim, numbers that no plan can have, alternative rules in place
         of the plan's, and duplicate names."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
@@ -147,7 +147,7 @@ class _StudyCertificate(_CertificateHead):
         if claim.dimension not in (AGGREGATE, *study.dimensions) or not rules.claims_scale(claim.dimension):
             yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
 
-    def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
+    def pair_problems(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
         """Yield problems of the pairs outside the claim: wrong scales, or pairs that do not match the agents."""
         claim, expected, agents = self.verdict.claim, set[str](), len(self.study.agents)
         measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
@@ -164,7 +164,7 @@ class _StudyCertificate(_CertificateHead):
             if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
                 yield Problem(place, "is needed: the claim depends on it")
             elif rows is not None and self.other_pairs is not None:
-                yield from rows.wrong(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, place)
+                yield from rows.problems(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, place)
 
 
 @record
@@ -177,7 +177,7 @@ class _SeasonCertificate(_CertificateHead):
     judges: dict[str, str]
     tables: _Entries
 
-    def wrong(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """Yield problems: rules that no plan can have."""
         raw: Mapping[str, Any] = self.rules
         defaults = SeasonGates.__dataclass_fields__
@@ -265,8 +265,8 @@ def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
     try:
         recomputation = Recomputation(study, rules, measurements)
         checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
-        items = recomputation.again(measurements)
-        checks.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
+        items = recomputation.recompute(measurements)
+        checks.assume("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
         index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # All pairs for the ranking procedure: those of the claim from their measurements, the others as stated.
@@ -281,11 +281,11 @@ def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
             else:
                 other = dict(zip(outside, columns.rows(outside), strict=True))
             if other:
-                checks.given("p-values of the pairs that the claim is not about are")
+                checks.assume("p-values of the pairs that the claim is not about are")
             rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
         index = replace(index, rows=rows, memo={HUMAN_P: {f"other {at}": p for at, p in enumerate(document.people_p)}})
         # The claim rebuilt from these measurements: its kind, dimension and subjects determine its statement.
-        claim = claim_type(claim).put(claim.dimension, claim.subjects, index, rules)
+        claim = claim_type(claim).build(claim.dimension, claim.subjects, index, rules)
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
         checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
         checks.compare_verdicts(stated, verdict)
@@ -298,7 +298,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a season."""
     try:
         stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
-        if problems := list(stated.wrong()):
+        if problems := list(stated.problems()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
         gates = SeasonGates(**{**raw, "hindsight": tuple(_message_of(condition) for condition in raw["hindsight"])})
@@ -314,8 +314,8 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
         checks, claim = recomputation.found, stated.verdict.claim
-        checks.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-        again = recomputation.again(items)
+        checks.assume("the rules, the judges and their families, which the hash of the plan stands for, are")
+        again = recomputation.recompute(items)
         for agent in claim.subjects:
             # The lowest and highest judge of the claim's agents, from their composites.
             of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
@@ -325,7 +325,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
                 checks.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
                 checks.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
                 checks.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        checks.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        checks.assume("totals, noise floors, returns and what the pairs beside the claim's show are")
         decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
         same = [verdict for verdict in decided if verdict.verdict.claim.id == claim.id]
         if not same:
@@ -367,7 +367,7 @@ def _parse(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Me
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*parsed.wrong(certificate["rules"])]
+    problems = [*parsed.problems(certificate["rules"])]
     named = not any(problem.where.startswith(("claim.", "study.")) for problem in problems)
     measurements = []
     for section in SECTIONS:
@@ -377,7 +377,7 @@ def _parse(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Me
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += parsed.wrong_pairs(measurements) if named else ()
+    problems += parsed.pair_problems(measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
     return parsed, tuple(measurements)

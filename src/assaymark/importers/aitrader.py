@@ -299,7 +299,7 @@ class LogStep:
             positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
             self.book = Account(after[_CASH_KEY], positions)
 
-    def faults(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
+    def problems(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
         """Yield the problems of a well-formed line as (field, message)."""
         line, file = self.line, self.track.prices
         if self.at not in prices.bars:
@@ -392,7 +392,7 @@ class TraderLog:
             except ValueError as exc:
                 tally.problem(f"{place}, step", str(exc))
                 continue
-            wrong = list(step.faults(self.prices[line.track]))
+            wrong = list(step.problems(self.prices[line.track]))
             if step.record_id in places:
                 first = places[step.record_id]
                 wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))

@@ -227,7 +227,7 @@ class Record(read.StrictModel, Generic[S]):
                     *((title, text) for title, text in reasons if (holding.option_id, text) not in covered),
                 )  # fmt: skip
 
-    def faults(self, options: frozenset[str], first: str | None) -> Iterator[str]:
+    def problems(self, options: frozenset[str], first: str | None) -> Iterator[str]:
         """Yield the problems of a record whose fields have the right types, as ``field: message``."""
         submission: Submission = self.submission
         if submission.round_id != self.round_id:
@@ -387,7 +387,7 @@ def import_capitalbench(
         if (of := rounds.get(record.round_id)) is None:
             unknown.setdefault(record.round_id, []).append(place)
             continue
-        faults = list(record.faults(of.options, places.get(record.id)))
+        faults = list(record.problems(of.options, places.get(record.id)))
         try:
             decision, resolved = record.decision(shape, of, provenance), record.resolved(of)
         except ValueError as exc:

@@ -114,13 +114,13 @@ class _DecisionBuilder:
             columns.discard(self.map.outcomes.episode)
         return columns | ({*self.map.weights, *self.map.known_scores} if file == "decisions" else set())
 
-    def _who(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
+    def _actor(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
         """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
         derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _answer(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
+    def _decision_key(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True) if grouped else ""
@@ -128,7 +128,7 @@ class _DecisionBuilder:
             step = row.whole(columns.step, 0, 0)
         else:
             at = row.time(columns.decided_at, needed=True)
-            name, step = (episode, 0) if at is None else self._rounds.get((self._who(row, columns), at), (f"{at}", 0))
+            name, step = (episode, 0) if at is None else self._rounds.get((self._actor(row, columns), at), (f"{at}", 0))
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
 
@@ -142,7 +142,7 @@ class _DecisionBuilder:
         if absent or not rows:
             self._none_read, self.bad = True, len(rows) + sheet.lost
             return
-        refused = self.material.see(rows)
+        refused = self.material.read_prompts(rows)
         places: dict[str, list[str]] = {}
         families: dict[str, dict[str, str]] = {}
         for row in rows:
@@ -157,7 +157,7 @@ class _DecisionBuilder:
                 self.tally.problem(f"{place}, {columns.family}", f"{message}; an agent has one in all of its decisions")
                 refused.update(places[agent])
         if self.map.round is not None:
-            asked = [(self._who(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
+            asked = [(self._actor(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
             self._rounds = rounds_of(asked, round_width(self.map.round))
         decisions: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
@@ -165,7 +165,7 @@ class _DecisionBuilder:
             before, row = len(self.tally.problems), group[0]
             record = self._decision(group, columns)
             if record is None or not refused.isdisjoint(r.place for r in group) or len(self.tally.problems) > before:
-                self._left_out.add(self._answer(row.quiet, columns))
+                self._left_out.add(self._decision_key(row.quiet, columns))
                 continue
             decisions.append(record)
             if record.derivation.kind == "honest":
@@ -189,7 +189,7 @@ class _DecisionBuilder:
         columns = self.map.columns
         groups: dict[tuple[_Answer, str], list[DataRow]] = {}
         for row in rows:
-            answer = self._answer(row.quiet, columns)
+            answer = self._decision_key(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
             group.append(row)
             instruments = [row.quiet.text(columns.instrument) for row in group]
@@ -213,7 +213,7 @@ class _DecisionBuilder:
                     extra.problem(column, f"{message} at {row.place}); leave it empty, or give it another step")
         family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
         decided_at = row.time(columns.decided_at, needed=True)
-        episode, step, agent, replicate = self._answer(row if decided_at else row.quiet, columns)
+        episode, step, agent, replicate = self._decision_key(row if decided_at else row.quiet, columns)
         if decided_at is None or not all((episode, agent, family, key)):
             return None
         numbered = columns.step or self.map.round
@@ -296,7 +296,7 @@ class _DecisionBuilder:
         unknown: list[tuple[DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
-            answer = self._answer(row, named)
+            answer = self._decision_key(row, named)
             record = self._records.get(answer)
             value, benchmark = row.number(named.value), row.number(named.benchmark)
             resolved = row.time(named.resolved_at)
@@ -372,7 +372,7 @@ class ContextBuilder:
                 self._facts.setdefault(key, []).append((row.place, fact))
             else:
                 subject = _subject(field, row.text(named.instrument))
-                self._lose(key, f"{subject}: {'refused' if refused else 'no value'}")
+                self._note_lost(key, f"{subject}: {'refused' if refused else 'no value'}")
             # The time of a valid fact is checked elsewhere; that of an invalid one may reveal an outcome.
             skip = {named.value, named.note, named.available_at if fact is not None and not refused else None}
             # a row with a date after the decision is an outcome
@@ -400,7 +400,7 @@ class ContextBuilder:
                 hint = "one is wrong, or they need an as_of each (facts.as_of in the map)"
                 message = f"two values for {subject} in {key!r} {values}; {hint}"
                 self.tally.problem(f"{place}, {named.value}", message)
-                self._lose(key, f"{subject}: two values")
+                self._note_lost(key, f"{subject}: two values")
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
@@ -416,7 +416,7 @@ class ContextBuilder:
             if limit is None and len(self.tally.problems) == before:
                 row.problem(named.limit, "is empty; a value is needed")
             if limit is None or len(self.tally.problems) > before:
-                self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
+                self._note_lost(key, f"constraint {kind or '(unnamed)'}: refused")
             else:
                 rule = records.Constraint(kind, limit, unit, scope)
                 self._rules.setdefault(key, []).append((row.place, rule))
@@ -424,7 +424,7 @@ class ContextBuilder:
             cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}
             for cell, (place, values) in _conflicts(cells):
                 self.tally.problem(f"{place}, {named.limit}", f"two values for {cell[0]} in {key!r} {values}")
-                self._lose(key, f"constraint {cell[0]}: two values")
+                self._note_lost(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
     def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
@@ -441,14 +441,14 @@ class ContextBuilder:
             self._lost_anywhere.append(f"{name}: {sheet.lost} unreadable rows")
         return True
 
-    def _lose(self, key: str, name: str) -> None:
+    def _note_lost(self, key: str, name: str) -> None:
         """Note something that is missing from a context."""
         if key:
             self._lost.setdefault(key, []).append(name)
         else:
             self._lost_anywhere.append(f"{name} (of no named context)")
 
-    def see(self, rows: Iterable[DataRow]) -> set[str]:
+    def read_prompts(self, rows: Iterable[DataRow]) -> set[str]:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:

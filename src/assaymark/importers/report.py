@@ -212,7 +212,7 @@ class TableProblems:
         self._more[kind] += max(0, places.size - LISTED)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def summaries(self) -> tuple[str, ...]:
         """The first problem of each kind with a count of the others, as notes on rows that are left out."""
         counts = {kind: len(problems) - 1 + self._more[kind] for kind, problems in self._kinds.items()}
         return tuple(

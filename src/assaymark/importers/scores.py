@@ -167,7 +167,7 @@ class _TableParser(RoleTable):
         numeric = [name for name in self.free() if self.is_number(name)]
         if not chosen:
             judged, flag = "judge" in self.roles or self.wanted.judges, quote(",".join(numeric))
-            if not numeric or (self.problems.told and not judged):
+            if not numeric or (self.problems.summaries and not judged):
                 self.need("judge", "score")
             self.problems.refuse()
             if not judged:

@@ -262,7 +262,7 @@ def read_verdicts(
         notes = (*notes, f"{again:,} rows repeat a call and count once; {note}")
     if not keep_going:
         findings.refuse()
-    notes = (*notes, *(f"left out: {note}" for note in findings.told))
+    notes = (*notes, *(f"left out: {note}" for note in findings.summaries))
     if not key.size + len(calls.nulls):
         raise InputError(name, ["no row is left to read", *notes])
     judge, verdict = calls.judge[chosen], calls.verdict[chosen]
