@@ -1,4 +1,4 @@
-"""What `assaymark serve` shows of a run that goes on: progress that renews itself, and calls, whatever they say."""
+"""Pages of `assaymark serve` during a run: progress that updates itself, and calls with any content."""
 
 from __future__ import annotations
 

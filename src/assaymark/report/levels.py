@@ -14,7 +14,7 @@ from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
-from assaymark.report.study.checks import ONE_FAMILY, agreement_words, blockers, cap_words, checks_of, is_significant
+from assaymark.report.study.checks import ONE_FAMILY, blockers, cap_words, checks_of, deciding_kappa, is_significant
 from assaymark.report.study.controls import differs, finding_words
 from assaymark.report.text import LEVELS, TAGS, TITLES, as_text, clipboard_text, known
 from assaymark.text import clean, count, percent, prose, span
@@ -137,7 +137,7 @@ def _reasons(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     """The first check that stops some claims on one score, with its number; never which agent is ahead."""
     stops = [set(blockers(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
-        return (("Agreement: ", False), (str(agreement_words(index, verdicts[0])), True), (". ", False))
+        return (("Agreement: ", False), (str(deciding_kappa(index, verdicts[0])), True), (". ", False))
     pairs = [v for v in verdicts if kind_of(v.claim) != "first"]
     if not pairs:
         return (("No lead over every other agent is supported. ", False),)
@@ -244,7 +244,7 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
             if stopped := sorted({field for v in about for field in blockers(v)}):
                 why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
             if about and all("agreement" in blockers(v) for v in about):
-                why = f"The judges do not agree: {agreement_words(index, about[0])}"
+                why = f"The judges do not agree: {deciding_kappa(index, about[0])}"
         rows.append((tier, agents, score, limits, why))
     return tuple(rows)
 

@@ -151,14 +151,14 @@ _CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
 def used_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str]:
     """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
-    for selectors, body in _rules(tuple(sheets))[0]:
+    for selectors, body in _style_rules(tuple(sheets))[0]:
         matching = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
         if matching:
             yield f"{','.join(scope + selector for selector in matching)}{{{body}}}"
 
 
 @cache
-def _rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
+def _style_rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
     """The plain rules of style sheets, without media blocks, pseudo-classes and combinators, and their colours."""
     rules = _RULE.findall("\n".join(_BLOCK.sub("", asset(name)) for name in sheets))
     split = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
@@ -171,7 +171,7 @@ _PAPER: Final = "svg{background:var(--bg);color-scheme:light}"
 
 def picture(svg: str, sheets: Sequence[str], source: str) -> str:
     """A figure as a standalone file, with its style, its light colours and its source."""
-    style = "".join((_rules(tuple(sheets))[1], _PAPER, *used_rules(sheets, svg)))
+    style = "".join((_style_rules(tuple(sheets))[1], _PAPER, *used_rules(sheets, svg)))
     about = Markup("<metadata>{}</metadata>").format(source)
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(
         ">", f">{about}<style>{style}</style>", 1

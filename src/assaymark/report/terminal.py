@@ -43,7 +43,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
         also = front.also and ("" if front.verdict is None else "Say also: ") + front.also
         parts += [_indented(_signed(top, sentence)), *_lines(also), *_lines(front.second), Text(), _tally(levels),
-                  Text(f"    {overview.tally_words(index)}", style="dim")]  # fmt: skip
+                  Text(f"    {overview.totals_line(index)}", style="dim")]  # fmt: skip
         for title, answer, rows in (
             ("Who is ahead, and can it be said?", overview.tiers_words(index), _tiers(index)),
             ("Do planted texts fool the judges?", overview.planted_words(index), ()),

@@ -82,10 +82,10 @@ def each_benchmark_page(
     answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
     note = b.Prose(bench.stage_note(index)) if tables[1:] else None
     further = (
-        *_section("stages", "Where do models lose points?", _STAGES_LEAD, *tables[1:], note),
-        *_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *scatters[1:]),
-        *_section("safety", "Safe under stress by CEPS", _SAFETY, *safety[1:]),
-        *_section("performance", "What did the portfolios do?", answer, *performance[1:]),
+        *_optional_section("stages", "Where do models lose points?", _STAGES_LEAD, *tables[1:], note),
+        *_optional_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *scatters[1:]),
+        *_optional_section("safety", "Safe under stress by CEPS", _SAFETY, *safety[1:]),
+        *_optional_section("performance", "What did the portfolios do?", answer, *performance[1:]),
     )
     there = {"profiles": further, "histories": index.has_histories, "episodes": run.results, "questions": run.answers,
              "snapshots": run.results}  # fmt: skip
@@ -188,7 +188,7 @@ def _record_pages(
             yield path, frame.page(b.Page(path, "Questions", asked, (), blocks, parts, here="questions", styles=_ASKED))
 
 
-def _section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | None) -> Iterator[b.Section]:
+def _optional_section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | None) -> Iterator[b.Section]:
     """A section, if it has any blocks."""
     if shown := tuple(block for block in blocks if block is not None):
         yield b.Section(id, heading, lead, shown)
@@ -213,7 +213,7 @@ def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) ->
     calm = s.windows_table(index)
     heading = "Does quality hold under stress?" if calm else "Do signals become trades?"
     lead = "CEPS in calm and in stress windows. Intervals only, because points would rank the models." if calm else ""
-    yield from _section("quality", heading, lead, calm, s.signals_figure(index))
+    yield from _optional_section("quality", heading, lead, calm, s.signals_figure(index))
     if history is not None:
         heading, lead = "Maximum drawdown", "No stress window was run, so losses under stress are unknown. "
         if index.stress:
@@ -228,16 +228,16 @@ def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) ->
         blocks: tuple[b.Block, ...] = (b.Prose(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
         safe = b.Group("Safe under stress by CEPS", blocks)
     figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(index), safe)
-    yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(index), *figures)
+    yield from _optional_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *figures)
     heading, every_one = "Does it fit the investor?", ""
     if len(index.run.profiles) > 1:
         heading, every_one = "Does it change with the investor?", ", whichever profile it is"
     lead = f"An alignment of 1 keeps every limit of a profile{every_one}."
-    yield from _section("profiles", heading, lead, s.alignment_table(index))
+    yield from _optional_section("profiles", heading, lead, s.alignment_table(index))
     if performance:
         answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
         figures = (*performance[:1], *others(performance, "performance"))
-        yield from _section("performance", "What did the portfolios do?", answer, *figures)
+        yield from _optional_section("performance", "What did the portfolios do?", answer, *figures)
     yield r.questions_section(index)
     # The plan, its profiles and windows, and the rules of built-in models.
     limits = [

@@ -152,7 +152,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     """One decision date of an episode: its scores, and every stage with prompt, reply, truth and arithmetic."""
     day, words, groups = result.dates[at], list[str](), list[b.Block]()
     window = next(window for window in run.windows if window.window == result.window)
-    for stage, (columns, rows, lines) in _scored(run, result.profile, day, window.known(day.day)).items():
+    for stage, (columns, rows, lines) in _stage_displays(run, result.profile, day, window.known(day.day)).items():
         state, blocks = day.answers.states.get(stage, StageState("ok")), list[b.Block]()
         if note := _STATES[state.state]:
             words.append(f"{stage} {note}")
@@ -178,7 +178,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -> dict[Stage, StageDisplay]:
+def _stage_displays(run: BenchRun, profile: str, date: DateResult, known: MarketState) -> dict[Stage, StageDisplay]:
     """The stages of one date: the largest stated and true values, and the arithmetic of each score."""
     part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
     stated, true = date.answers.views[part], date.truths.views[part]
@@ -200,9 +200,9 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -
     traded = f"1 − |{turnover:.3f} − {oracle:.3f}| / {max(turnover, oracle):.3f} = {scores['S4']:.3f}"
     risk, truth, limits = date.risk, date.truths.risk, profile_named(profile)
     risks = [
-        ("value at risk, 95 %", _share(risk.var), _share(truth.var)),
-        ("maximum drawdown of the lookback", _share(risk.drawdown), _share(truth.drawdown)),
-        ("largest drift of a weight", _share(risk.drift), _share(truth.drift)),
+        ("value at risk, 95 %", _percent(risk.var), _percent(truth.var)),
+        ("maximum drawdown of the lookback", _percent(risk.drawdown), _percent(truth.drawdown)),
+        ("largest drift of a weight", _percent(risk.drift), _percent(truth.drift)),
         ("alarm", "yes" if risk.rebalance else "no", "yes" if truth.rebalance else "no"),
     ]
     same = int(risk.rebalance == truth.rebalance)
@@ -236,7 +236,7 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -
         "S5": (
             ("measure", "held", "oracle"), risks,
             [
-                f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_share(limits.var_limit)}",
+                f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
                 f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {scores['S5']:.3f}",
                 f"alignment with the {profile} profile: {date.pas:.3f}",
             ],
@@ -244,7 +244,7 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -
     }  # fmt: skip
 
 
-def _share(share: float) -> str:
+def _percent(share: float) -> str:
     return f"{100 * share:.2f} %".replace("-", "−")
 
 

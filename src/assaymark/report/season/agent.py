@@ -80,7 +80,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
             ranks = index.say("head.place", place=place.first, of=of)
     rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     reason = clean(words.text(place.why), 300)
-    head: list[b.Block] = [b.Prose((*rank, f": {reason}" if reason else "", ". ", *_scored(index, place)), "cap stand")]
+    head: list[b.Block] = [b.Prose((*rank, f": {reason}" if reason else "", ". ", *_points(index, place)), "cap stand")]
     head.append(level_blocks(agent_levels(index)))
     if strategy := index.run.plan.strategies.get(agent.name):
         head.append(b.Passage(clean(strategy, _ROOM), index.say("head.strategy")))
@@ -157,7 +157,7 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     return b.Section("earned", title, lead, (b.Prose(index.season.note(item, more), "cap"), account[0])), account[1]
 
 
-def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
+def _points(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
     season, words, name = index.season, index.words, "season.total"
     row = season.rows.get(place.agent)

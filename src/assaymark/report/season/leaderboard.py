@@ -45,7 +45,7 @@ def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
-def _names(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.Element]:
+def _band_labels(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.Element]:
     edges = (scale.left, scale(bands.mixed), scale(bands.strong), scale.right)
     return [
         label((low + high) / 2, y, name, "tk", "middle")
@@ -56,7 +56,7 @@ def _names(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.E
 def band_head(bands: Bands, scale: Scale, names: BandNames) -> str:
     """The names of the bands and their boundaries, above all strips; it also defines the hatch that strips use."""
     marks = [label(scale(mark), 27, str(mark), "tk", "middle") for mark in (bands.mixed, bands.strong)]
-    return row_mark([hatch(_HATCH), *_names(bands, scale, names, 12), *marks], WIDTH, 32)
+    return row_mark([hatch(_HATCH), *_band_labels(bands, scale, names, 12), *marks], WIDTH, 32)
 
 
 def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged]) -> str:
@@ -103,7 +103,7 @@ def part_figure(
         ]  # fmt: skip
         room = (mixed - scale.left, strong - mixed, scale.right - strong)
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
-            parts += _names(bands, scale, names, _TOP - 10)
+            parts += _band_labels(bands, scale, names, _TOP - 10)
         for at, (name_of, weight, points, lowered) in enumerate(rows):
             # The title is beside its markers, or above them on a phone.
             top, edge, start, halo = _TOP + height * at, scale.right - 4, scale.left + 4, " halo"

@@ -222,18 +222,18 @@ _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 def result_words(item: Measurement, words: Language) -> str:
     """A measurement as a value with its interval and n, or the reason why there is none."""
     if not known(item):
-        return state_words(item, words)
+        return reason_words(item, words)
     ends = ends_words(item, words)
-    text = value_words(item, item.value, words) + (f" ({ends})" if ends else "")
+    text = formatted_value(item, item.value, words) + (f" ({ends})" if ends else "")
     return words("measured.n", value=text, n=words.amount(item.n), of=words.of(item.n, item.n_of))
 
 
 def ends_words(item: Measurement, words: Language) -> str:
     """The interval of a measurement in the format of its kind; empty if there is none."""
-    return limits(item, lambda *ends: words.range(*(value_words(item, end, words) for end in ends)), "")
+    return limits(item, lambda *ends: words.range(*(formatted_value(item, end, words) for end in ends)), "")
 
 
-def state_words(item: Measurement, words: Language) -> str:
+def reason_words(item: Measurement, words: Language) -> str:
     """The reason why a measurement has no value; for a pair that cannot be tested, with its periods."""
     name, _, _ = item.state.partition(" (")
     if item.name.startswith("human.") and words.has(f"state.{name}"):
@@ -243,7 +243,7 @@ def state_words(item: Measurement, words: Language) -> str:
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 
-def value_words(item: Measurement, value: float, words: Language) -> str:
+def formatted_value(item: Measurement, value: float, words: Language) -> str:
     """A value of a measurement, or an end of its interval, in the format of its kind."""
     form = _FORMS.get(item.name, "1")
     written = words.percent if form.endswith("%") else words.number
@@ -282,9 +282,9 @@ def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRo
     value, interval = index.spread(item) or words.term("state", hidden), ""
     if not hidden:
         unit = words.term("measured.unit", item.unit) if item.unit not in ("", "share") else ""
-        value, ends = state_words(item, words), ends_words(item, words)
+        value, ends = reason_words(item, words), ends_words(item, words)
         if known(item):
-            value = f"{value_words(item, item.value, words)} {unit}".rstrip()
+            value = f"{formatted_value(item, item.value, words)} {unit}".rstrip()
         level = "" if item.level is None else f", {words.percent(item.level, 0)}"
         interval = f"{ends}{level}" if ends else words("state.no interval")
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.

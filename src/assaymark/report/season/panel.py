@@ -13,7 +13,7 @@ from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.records.judgments import SEASON_RECORDS
 from assaymark.report.season.index import SeasonIndex, round_points
 from assaymark.report.season.leaderboard import band_words, judged_points, strip_head, strip_markup
-from assaymark.report.season.levels import result_words, state_words
+from assaymark.report.season.levels import reason_words, result_words
 from assaymark.report.text import detail_of, known, limits
 from assaymark.text import clean
 
@@ -169,7 +169,7 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
 
     def reached(item: Measurement) -> str:
         """A kappa with its interval, or the reason why there is none."""
-        text = state_words(item, words)
+        text = reason_words(item, words)
         if item.value is not None:
             text = stated({"estimate": item.value, "low": item.low, "high": item.high})
         return index.link(item, text)

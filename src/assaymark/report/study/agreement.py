@@ -240,7 +240,7 @@ _COEFFICIENTS: Final = {
 
 def agreement_section(index: RunIndex) -> b.Section:
     """Kappa by score against the gates, within formats and by pair of judges, and the use of the scale."""
-    ordered = _measured(index)
+    ordered = _kappas(index)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
         (index.title(d), *("not defined" if (value := t.as_float(m.detail.get("pairs", {}).get(name))) is None
@@ -321,7 +321,7 @@ def agreement_section(index: RunIndex) -> b.Section:
     )  # fmt: skip
 
 
-def _measured(index: RunIndex) -> list[tuple[str, Measurement]]:
+def _kappas(index: RunIndex) -> list[tuple[str, Measurement]]:
     """The kappas of the scores: the overall score first, then by kappa in descending order."""
     kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, dimension=d)) is not None]
     return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
@@ -391,7 +391,7 @@ def agreement_words(index: RunIndex) -> str:
 def agreement_table(index: RunIndex) -> b.Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None if none was measured."""
     rows = []
-    for dimension, item in _measured(index):
+    for dimension, item in _kappas(index):
         bootstrap, by, status = t.bootstrap_of(item), index.gating_note(dimension), index.status(dimension)
         gate = t.AGREES[status] if status else "no gate"
         rows.append((
@@ -410,7 +410,7 @@ def _bracketed(note: str, sign: str = "") -> str:
 
 def kappa_figure(index: RunIndex) -> b.Figure | None:
     """The kappa of every score with its intervals and the gates; None if none was measured."""
-    rows, texts, kappas = list[ForestRow](), [], _measured(index)
+    rows, texts, kappas = list[ForestRow](), [], _kappas(index)
     if not kappas:
         return None
     for dimension, item in kappas:

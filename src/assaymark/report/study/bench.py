@@ -111,7 +111,7 @@ def sentence_record(index: RunIndex, verdict: Verdict) -> SentenceRecord:
             strip = own_tests_strip(index, "q" if checks.failed_judges(index) else "p")
             steps.append(SentenceGate(state, line, strip, "datasheets.html" if index.run.datasheets else ""))
         else:
-            strip, line = _measured(index, verdict, at, mark) if supported else (None, "")
+            strip, line = _gate_strip(index, verdict, at, mark) if supported else (None, "")
             line, items = "; ".join(filter(None, (line, body if state or not line else ""))), list[_Towards]()
             if supported and at == 2:
                 items = [o for f in index.study.families for o in _pairs(index, verdict, "lofo.contrast", dropped=f)]
@@ -154,7 +154,7 @@ def _pairs(index: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[
     return pairs
 
 
-def _measured(index: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
+def _gate_strip(index: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
     """The strip and the line of a supported sentence at the second, third or fourth gate."""
     kind = kind_of(verdict.claim)
     zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)

@@ -156,7 +156,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             result = index.link(item, f"{t.difference(item)} over {t.n_words(item)}{within}, {result}")
         elif kind == "first":
             result = f"the weakest lead: {result}"
-    yield "Agreement", "agreement", agreement_words(index, verdict)
+    yield "Agreement", "agreement", deciding_kappa(index, verdict)
     yield "Difference", "" if survives else "stability", result
     yield "Without any one judge family", "stability" if survives else "", family_words(index, verdict)
     if tested:
@@ -243,7 +243,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         }[verdict.other_judges]  # fmt: skip
 
 
-def agreement_words(index: RunIndex, verdict: Verdict) -> str:
+def deciding_kappa(index: RunIndex, verdict: Verdict) -> str:
     """The kappa that decides, and the threshold."""
     dimension, gates = verdict.claim.dimension, index.study.gates
     item = index.gating(dimension)

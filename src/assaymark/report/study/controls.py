@@ -73,9 +73,9 @@ def controls(index: RunIndex) -> tuple[Control, ...]:
         wanted, controls = named | set(index.study.cells_judged) | set(levels), list[Control]()
         for cell in map(str, (*(cell for cell in t.CELLS if cell in wanted), *sorted(wanted - set(t.CELLS) - {""}))):
             gate, families = index.get("cell.gate", cell=cell), dict[str, list[str]]()
-            outcome = "" if gate is None else _outcome(gate, "")
+            outcome = "" if gate is None else _outcome_of(gate, "")
             for item in index.all("cell.drop", cell=cell):
-                other = _outcome(item, outcome)
+                other = _outcome_of(item, outcome)
                 if outcome and other != outcome:
                     families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
             reversals = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
@@ -99,7 +99,7 @@ def controls_section(index: RunIndex) -> b.Section:
         every = [index.get("cell.drop", cell=control.cell, dropped=family) for family in families]
         if control.gate is not None and any(every):
             drops.append((control.title, *(
-                index.linked(item, lambda m: f"{t.with_ends(m, t.signed)}, {_outcome(m, 'no outcome')}")
+                index.linked(item, lambda m: f"{t.with_ends(m, t.signed)}, {_outcome_of(m, 'no outcome')}")
                 for item in (control.gate, *every)
             )))  # fmt: skip
     answers = [] if measured else [
@@ -167,7 +167,7 @@ def controls_section(index: RunIndex) -> b.Section:
     )  # fmt: skip
 
 
-def _outcome(item: Measurement, otherwise: str) -> str:
+def _outcome_of(item: Measurement, otherwise: str) -> str:
     return clean(str(item.detail.get("outcome") or otherwise), 40)
 
 

@@ -90,7 +90,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
     # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(index, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.alone]
-        second = [f"{_names(group)} cannot be ranked." for group in groups]
+        second = [f"{_short_list(group)} cannot be ranked." for group in groups]
     if agreed := [s for d in index.dimensions if d != AGGREGATE and (s := index.status(d)) is not None]:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
@@ -103,11 +103,11 @@ def top_finding(index: RunIndex) -> StudyFinding:
     return StudyFinding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
 
 
-def _names(names: Sequence[str]) -> str:
+def _short_list(names: Sequence[str]) -> str:
     return t.listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
-def tally_words(index: RunIndex) -> str:
+def totals_line(index: RunIndex) -> str:
     """The totals behind the tallies: sentences, decisions, judges and clusters."""
     run, clusters, noun = index.run, index.clusters, "decision" if index.run.table is None else "answer"
     fixed = "fixed in advance" if index.preregistered else "not preregistered, so none without a condition"
@@ -285,7 +285,7 @@ def best_agents(index: RunIndex) -> str:
     """The agents one of which is the best, with simultaneous confidence; empty if no agent is excluded."""
     top = [clean(agent, 60) for agent in index.summary.top_set.get(AGGREGATE, ())]
     narrowed = 1 < len(top) < len(index.agents)
-    return f"The best agent is one of {count(len(top))}: {_names(top)}." if narrowed else ""
+    return f"The best agent is one of {count(len(top))}: {_short_list(top)}." if narrowed else ""
 
 
 def tiers_words(index: RunIndex) -> str:
@@ -294,7 +294,7 @@ def tiers_words(index: RunIndex) -> str:
     if not groups:
         return "No agent was scored."
     sentence = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
-        f"On the overall score {_names([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
+        f"On the overall score {_short_list([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
     )  # fmt: skip
     if halted := sum(d != AGGREGATE and index.status(d) == "halt" for d in index.dimensions):
         verb = "has" if halted == 1 else "have"
@@ -444,7 +444,7 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     )  # fmt: skip
     ahead, planted = _tiers_section(index), _planted_section(index)
     if table is not None:
-        sections = [ahead, scores.panel_section(index), *([scores.orders_section(table)] if table.orders else []),
+        sections = [ahead, scores.judges_section(index), *([scores.orders_section(table)] if table.orders else []),
                     *([planted] if index.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
         steps = tuple((words, Markup("<br><code>{}</code>").format(code)) for words, code in scores.next_steps(index))
@@ -468,6 +468,6 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(index)}".strip(),
         notice=tuple(parts),
         tallies=t.tally(levels),
-        of=tally_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        of=totals_line(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

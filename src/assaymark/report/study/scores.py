@@ -72,7 +72,7 @@ def size_words(table: TableView) -> str:
     return f"{', '.join(parts)}: {t.counted(table.scores, 'score')}{lost}"
 
 
-def panel_section(index: RunIndex) -> b.Section:
+def judges_section(index: RunIndex) -> b.Section:
     """The agreement of the judges, by pair and without each judge, and one row per judge."""
     panel = sorted(index.study.judges, key=lambda judge: judge.name)
     (pairs, split), sign = split_pairs(index), index.sign
@@ -130,7 +130,7 @@ def spread_words(index: RunIndex) -> str:
     """The range of system means by each judge that scored its own family; a wide one inflates own-family points."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in index.all("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        levels = _levels(index, judge)
+        levels = _system_means(index, judge)
         spreads[judge] = max(levels) - min(levels) if levels else 0.0
     spans = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     note = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
@@ -180,7 +180,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
                     ends = t.interval_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
                     cells[name] = (b.bold(shown) if over else shown, ends)
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
-    levels = {name: _levels(index, name) for name in names}
+    levels = {name: _system_means(index, name) for name in names}
     columns.append(("Mean score", {n: number(sum(own) / len(own)) if own else "" for n, own in levels.items()}))
     # The number of missing scores of each judge, and whether it was left out.
     missing: dict[str, Inline] = dict.fromkeys(names, "none")
@@ -195,7 +195,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
     return [*columns, ("Missing scores", missing)] if set(missing.values()) != {"none"} else columns
 
 
-def _levels(index: RunIndex, judge: str) -> list[float]:
+def _system_means(index: RunIndex, judge: str) -> list[float]:
     """The mean score that one judge gave each system."""
     return [measurement.value for measurement in index.known("single.level", dimension=AGGREGATE, judge=judge)]
 
