@@ -243,7 +243,7 @@ def _safe(words: str) -> str:
 
 def render_text(parts: Iterable[Part]) -> str:
     """Render parts as lines of at most 100 characters, the same in every terminal."""
-    from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+    from rich.console import Console  # imported here, because it is slow to load and only needed for printing
     from rich.table import Table
     from rich.text import Text
 

@@ -151,7 +151,7 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         message = str(exc)
-        # A header or a key that comes twice.
+        # A duplicate header or key.
         at = re.match(r"Cannot .*\(at line (\d+),", message)
         header = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
         if at and header:

@@ -158,7 +158,7 @@ def _of_text(choice: Any) -> Any:
     text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
-    except ValueError:  # whoever parses the rubric says what is wrong
+    except ValueError:  # reported when the rubric is parsed
         raw = {}
     named = raw.get("dimension")
     rows = [table for table in named if isinstance(table, dict)] if isinstance(named, list) else []

@@ -1,4 +1,4 @@
-"""Rows from anybody's file: every kind and packing, lines as an editor counts, one clear message for what is none."""
+"""Rows of arbitrary files: every format and compression, editor line numbers, one clear message for other files."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ class _FactClaims:
     ) -> Verdict:  # fmt: skip
         """Return the verdict on a claim that holds, or with status ``withheld`` on one that is not supported.
 
-        ``turned`` names what reverses the claim, and ``words`` say how it reads then.
+        ``reversals`` are the changes that reverse the claim, and ``words`` describe it then.
         """
         early = self.rules.preregistered
         conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if reversals else []

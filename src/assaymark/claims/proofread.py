@@ -117,12 +117,12 @@ class RunVerdicts:
         return None if verdict is None or verdict.publication_level == "no-claim" else verdict
 
     def above(self, high: str, low: str, score: str) -> Verdict | None:
-        """Return the supported verdict that puts ``high`` above ``low``, if any."""
+        """Return the supported verdict that ranks ``high`` above ``low``, if any."""
         verdict = self._holds("above", score, high, low)
         return verdict if verdict is not None and verdict.claim.subjects == (high, low) else None
 
     def _neighbours(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
-        """Return the other agents, the verdicts that put one above ``agent``, and those that put it above one."""
+        """Return the other agents, the verdicts that rank one above ``agent``, and those that rank it above one."""
         others = [other for other in self.names.agents if other != agent]
         over = [verdict for other in others if (verdict := self.above(other, agent, score))]
         return others, over, [verdict for other in others if (verdict := self.above(agent, other, score))]

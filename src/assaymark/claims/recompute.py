@@ -134,7 +134,7 @@ def _equal(stated: Any, again: Any) -> bool:
 
 
 def _distinguish(stated: Any, again: Any) -> tuple[str, str]:
-    """Format two different values with enough decimals to tell them apart."""
+    """Format two different values with enough decimals to distinguish them."""
     for digits in range(2, 17):
         first, other = (
             f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, again)

@@ -111,7 +111,7 @@ class SeasonCalendar(Frozen):
 
 
 class SeasonRules(Frozen):
-    """The broker's rules (`assaymark.portfolio.broker.Rules`), and the maximum number of orders per day."""
+    """The broker's rules (`assaymark.portfolio.broker.BrokerRules`), and the maximum number of orders per day."""
 
     fill: Literal["next_open", "close"] = Field(
         default="next_open", description="orders fill on the next trading day: at its open, or at its close"
@@ -206,7 +206,7 @@ class Season(Frozen):
             field = "are asked the very same call, and one answer would count as several that agree"
             raise ValueError(f"panel: {' and '.join(same)} {field}; give them other models, seeds or args")
         if self.recorded and not self.strategies:
-            return self  # what somebody else told them need not be known
+            return self  # the instructions of imported agents may be unknown
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
         names, strategies = sorted(agent.name for agent in self.agents), sorted(self.strategies)

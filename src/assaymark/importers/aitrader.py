@@ -230,7 +230,7 @@ def company_names(texts: Iterable[str | None]) -> Mapping[str, str]:
         for pattern in _PATTERNS:
             for match in pattern.finditer(text or ""):
                 counts.setdefault(match["code"], Counter())[match["name"]] += 1
-    # three times, and more often than all others together; a name of two codes goes to neither
+    # at least three times, and more often than all other names together; a name of two codes is dropped
     best = {code: names.most_common(1)[0] for code, names in counts.items()}
     names = {code: name for code, (name, n) in best.items() if n >= 3 and 2 * n > counts[code].total()}
     shared = {name for name, n in Counter(names.values()).items() if n > 1}

@@ -79,7 +79,7 @@ _CURRENCIES = {
     "$": "usd", "US$": "usd", "NT$": "twd", "HK$": "hkd", "C$": "cad", "A$": "aud", "€": "eur", "£": "gbp", "¥": "jpy",
 }  # fmt: skip
 
-# "down to 4.2%" names a level, so no "to" among the words that may stand between.
+# "down to 4.2%" is a level, so "to" is not among the words allowed in between.
 _DOWN = re.compile(
     r"\b(?:decreased|declined|fell|fall|falling|dropped|lost|slipped|contracted|shrank|down|minus|lower|decrease|decline|drop)"
     r"(?:\s(?:by|of|a|an|another|about|around|nearly|roughly|some|approximately|combined|further|more than)){0,3}\s*$",

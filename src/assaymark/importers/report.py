@@ -158,7 +158,7 @@ class Tally:
         resolved = {outcome.record_id for outcome in outcomes if lacking != NO_NEXT or outcome.horizon == NEXT}
         for decision in decisions if lacking else ():
             for name in (*decision.missing, *((lacking,) if decision.record_id not in resolved else ())):
-                if name != NO_TEXT:  # the report has a line of its own for these
+                if name != NO_TEXT:  # reported on a separate line
                     self.missing(name, decision.record_id)
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}
@@ -282,7 +282,7 @@ def week_of(day: date) -> str:
 
 
 def replay_notes(decisions: Iterable[records.Decision], noun: str) -> list[str]:
-    """Return a note on decisions that were written more than a day after their ``what``, if there are any."""
+    """Return a note on decisions that were written more than a day after their ``noun``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
     note = f"decisions were written more than a day after their {noun}: kept, flagged {REPLAYED}"
     return [f"{late} {note}; the models may have known what came next"] if late else []

@@ -464,7 +464,7 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
 
 
 def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], swapped: Bools) -> Floats:
-    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
+    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``swapped`` rows show its text second."""
     words, codes = texts_and_codes(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]

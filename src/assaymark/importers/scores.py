@@ -333,7 +333,7 @@ class _TableParser(RoleTable):
         self.problems.refuse()
         unused = tuple(name for name in self.free() if name not in self.used)
         low, high = scale
-        roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
+        roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # scores last, followed by the scale
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
             named.append(f"scores = {abridge(scored.dimensions)}")

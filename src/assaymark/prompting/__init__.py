@@ -151,7 +151,7 @@ def bounded_text(raw: JSON, noun: str, most: int) -> str:
 
 
 def choice(raw: JSON, words: Sequence[W], requirement: str) -> W:
-    """Check that a value is one of the words; ``what`` describes the requirement."""
+    """Check that a value is one of the words; ``requirement`` is the start of the reason if it is not."""
     for word in words:
         if raw == word:
             return word

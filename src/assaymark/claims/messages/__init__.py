@@ -165,7 +165,7 @@ def built_in_text(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """Return the note for a claim whose judges or agents are built in; empty if none is."""
+    """Return the note for a claim whose judges or agents are built in; empty if none are."""
     graded, decided = (bool(flags) and all(flags.values()) for flags in (judges, agents))
     if graded and decided:
         return words.say("stand_ins.both")
