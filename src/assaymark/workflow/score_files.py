@@ -205,11 +205,12 @@ def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
 
 
 def is_large(path: Path) -> bool:
-    """True if a file is Parquet with enough rows to be read in parts."""
-    if is_parquet(path):
+    """True if a Parquet file, or those of a folder together, have enough rows to be read in parts."""
+    rows = 0
+    for file in path.rglob("*.parquet") if path.is_dir() else (path,):
         with suppress(pa.ArrowException, OSError):  # the reader reports the problem
-            return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
-    return False
+            rows += pq.read_metadata(file).num_rows if is_parquet(file) else 0
+    return rows >= STREAMED_FROM
 
 
 def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
