@@ -562,14 +562,14 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     before = Account(material.navs["one"][1].cash, material.navs["one"][1].positions)
     last = None if what == "position" else decided
     day = tracks.settle_account(locked.season, "one", before, last, third, marks)
-    assert not tracks.reconcile(locked.season, before, day, third, "r")["mismatches"]
+    assert not tracks.audit_day(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     day = {
         "cash": replace(day, nav=replace(nav, cash=nav.cash + 5)),
         "position": replace(day, nav=replace(nav, positions={**nav.positions, held: nav.positions[held] + 1})),
         "fill": replace(day, fills=tuple(replace(one, price=one.price * 1.01) for one in day.fills)),
     }[what]
-    found = tracks.reconcile(locked.season, before, day, third, "r")
+    found = tracks.audit_day(locked.season, before, day, third, "r")
     assert what in {kind for kind, _ in found["mismatches"]}
     assert found["counts"][what][1] < found["counts"][what][0]
 

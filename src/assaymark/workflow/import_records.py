@@ -28,7 +28,7 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
     base, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
     if not names:
         raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
-    data = {name: _bytes(base / name) for name in names}
+    data = {name: _read_bytes(base / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
@@ -57,7 +57,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     folder.require()
     read_lock(folder)
     store = Store(folder)
-    data, season = _bytes(path), is_season(folder)
+    data, season = _read_bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
     if season and beside and any(judge.human for judge in stored_season(folder).season.panel):
         beside = AGGREGATE.encode() in data  # people on the panel grade parts of the scoring plan
@@ -143,7 +143,7 @@ def _require_locked_on(folder: RunFolder, arrows: Mapping[RecordTable[Any], pa.T
         )
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:

@@ -25,7 +25,7 @@ from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
-from assaymark.workflow.human_labels import labels_of, people_basis, records_of, store_labels
+from assaymark.workflow.human_labels import honest_records, labels_of, people_basis, store_labels
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import count_parts, say
 from assaymark.workflow.run_folder import RunFolder
@@ -121,7 +121,7 @@ def _measurements(
     names = [name for name in study.claims.covariates if name != "log2"]
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: counts[name] for key, counts in texts.items()} for name in names}
-    people = labels_of(store.folder, *records_of(records))
+    people = labels_of(store.folder, *honest_records(records))
     if panel is None or style or people is not None:
         panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
                         progress=count_parts())  # fmt: skip

@@ -205,11 +205,12 @@ def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
 
 
 def is_large(path: Path) -> bool:
-    """True if a file is Parquet with enough rows to be read in parts."""
-    if is_parquet(path):
+    """True if a Parquet file, or those of a folder together, have enough rows to be read in parts."""
+    rows = 0
+    for file in path.rglob("*.parquet") if path.is_dir() else (path,):
         with suppress(pa.ArrowException, OSError):  # the reader reports the problem
-            return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
-    return False
+            rows += pq.read_metadata(file).num_rows if is_parquet(file) else 0
+    return rows >= STREAMED_FROM
 
 
 def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
@@ -270,7 +271,7 @@ def measure_columns(
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decide(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    return _decide_table(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
 def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
@@ -290,7 +291,7 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) 
     measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decide(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    return _decide_table(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
 def _lacking_words(count: int, unit: str = "cycle") -> str:
@@ -303,7 +304,7 @@ def _unused_note(columns: Sequence[str]) -> list[str]:
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
-def _decide(
+def _decide_table(
     path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip

@@ -164,7 +164,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
             if (call := state.next_call()) is not None:
                 yield call
 
-    locked = _lock(folder, text, source, models, opening, now)
+    locked = _lock_plan(folder, text, source, models, opening, now)
     episodes = plans.episodes_of(folder, locked, models)
     print_raised(models)
     if locked.plan.judges:
@@ -175,7 +175,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, have every question answered, and write tables and pages. Called again, it resumes."""
     first = lambda bench: [call for *_, call in plans.plan_questions(bench)]  # noqa: E731
-    locked = _lock(folder, text, source, models, first, now)
+    locked = _lock_plan(folder, text, source, models, first, now)
     answers = plans.answers_of(folder, locked, models)
     print_raised(models)
     return _publish(folder, locked, plans.episodes_of(folder, locked), answers)
@@ -192,10 +192,10 @@ def decide_bench(folder: RunFolder) -> pages.BenchRun:
     """Decide a benchmark from the replies in its ledger, write its tables, and return the contents of its pages."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decide(folder, locked, *results)
+    return _decide_run(folder, locked, *results)
 
 
-def _lock(
+def _lock_plan(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
     calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime,
 ) -> LockedBench:  # fmt: skip
@@ -234,7 +234,7 @@ def _publish(
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
     """Write tables, verdicts and pages; ``episodes`` or ``answers`` are None if they were not run yet."""
-    run = _decide(folder, locked, episodes, answers)
+    run = _decide_run(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
     overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
@@ -269,7 +269,7 @@ def _publish(
     return Benched(folder.report / "index.html", tuple(lines), run)
 
 
-def _decide(
+def _decide_run(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
 ) -> pages.BenchRun:
     plan, chosen = locked.plan, locked.plan.pipeline

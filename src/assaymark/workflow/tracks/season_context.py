@@ -120,7 +120,7 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
         series=series, instruments=tuple(listings[bars.instrument].as_record() for bars in series),
         constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
-    offered, listed = _listed(context.instruments)
+    offered, listed = _listed_instruments(context.instruments)
     blocks = material_blocks(replace(context, series=(), instruments=()))
     sections = {label: llm.fenced_text((label, text)) for label, text in blocks} | listed
     written = [*map(_series_written, series)]
@@ -167,7 +167,7 @@ def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequ
     at = "open" if season.rules.fill == "next_open" else "close"
     beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
     lines = [
-        season.told(agent).strip(),
+        season.instructions(agent).strip(),
         f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
     ]
     for title, rows in (
@@ -180,7 +180,7 @@ def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequ
 
 
 @lru_cache(maxsize=8)
-def _listed(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
+def _listed_instruments(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
     """Return the instruments of a day as JSON and as a prompt section; cached, because they rarely change."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
