@@ -1,4 +1,4 @@
-"""The benchmark as it is asked and scored: parts against their plain definitions, and whole runs as a user types them.
+"""Calls and scoring of the benchmark: parts against their plain definitions, and whole runs of the command line.
 
 Run ``just bench``. Ratios are of two ways through the same numbers in one session; seconds are of this machine.
 """

@@ -136,7 +136,7 @@ def order_table(book: RunIndex, order: Order) -> str:
         tier = next(k for k, one in enumerate(groups) if name in one.agents)
         first, last = ranks.get(name, (1, len(book.agents)))
         place = f"{first}" if first == last else f"{first} to {last}"
-        rows.append((str(at), name, order.cell(name), str(tier + 1), place, words[groups[tier].agents].said))
+        rows.append((str(at), name, order.cell(name), str(tier + 1), place, words[groups[tier].agents].remark))
     return table(("rank", "system", order.by, "tier", "possible ranks", "supported"), *rows, right=(0, 2, 3))
 
 

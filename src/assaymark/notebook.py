@@ -167,9 +167,9 @@ class Rows(list[T], Displayable):
         texts = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
         once = {head: values.pop() for head, values in texts.items() if len(values) == 1}
         out = once if wordy else long
-        heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
-        right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
-        yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
+        columns = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
+        right = frozenset(at for at, head in enumerate(columns) if head in shown[0]._right)
+        yield Grid(columns, tuple(tuple(row.get(head, "") for head in columns) for row in cells), right)
         yield from (f"{head}: {text}" for head, text in once.items() if text)
         if len(self) > most:
             yield f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]"
@@ -243,7 +243,7 @@ def _safe(words: str) -> str:
 
 def render_text(parts: Iterable[Part]) -> str:
     """Render parts as lines of at most 100 characters, the same in every terminal."""
-    from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+    from rich.console import Console  # imported here, because it is slow to load and only needed for printing
     from rich.table import Table
     from rich.text import Text
 

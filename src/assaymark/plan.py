@@ -151,7 +151,7 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         message = str(exc)
-        # A header or a key that comes twice.
+        # A duplicate header or key.
         at = re.match(r"Cannot .*\(at line (\d+),", message)
         header = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
         if at and header:
@@ -189,13 +189,13 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
         return kind.model_validate(raw)
     except ValidationError as exc:
         problems = plan_problems(exc, kind)
-    if other := [what for key, what in _TELLING.items() if key in raw and key not in kind.model_fields]:
+    if other := [noun for key, noun in _TELLING.items() if key in raw and key not in kind.model_fields]:
         raise InputError(source, [f"is the file of {other[0]}"])
     if all(problem.where for problem in problems):  # rules of the whole were not reached, names among them
-        for what in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
-            names = [entry.get("name") for entry in raw[what] if isinstance(entry, dict)]
+        for noun in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
+            names = [entry.get("name") for entry in raw[noun] if isinstance(entry, dict)]
             if twice := ", ".join(duplicates(name for name in names if isinstance(name, str))):
-                problems.append(Problem(what, f"each needs a name of its own (got {twice} more than once)"))
+                problems.append(Problem(noun, f"each needs a name of its own (got {twice} more than once)"))
     raise InputError(source, problems)
 
 

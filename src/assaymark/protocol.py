@@ -158,7 +158,7 @@ def _of_text(choice: Any) -> Any:
     text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
-    except ValueError:  # whoever parses the rubric says what is wrong
+    except ValueError:  # reported when the rubric is parsed
         raw = {}
     named = raw.get("dimension")
     rows = [table for table in named if isinstance(table, dict)] if isinstance(named, list) else []
@@ -394,15 +394,15 @@ class Study(Frozen):
             return table
         if (low, high) == SCALE or not low < high:
             return table
-        found = dict(table)
+        filled = dict(table)
         for section, names in IN_POINTS.items():
-            own = found.get(section, {})
+            own = filled.get(section, {})
             if isinstance(own, Frozen):
                 own = {name: getattr(own, name) for name in own.model_fields_set}
             if isinstance(own, Mapping):
                 of = cls.model_fields[section].default
-                found[section] = {name: round(getattr(of, name) * (high - low) / 4, 12) for name in names} | dict(own)
-        return found
+                filled[section] = {name: round(getattr(of, name) * (high - low) / 4, 12) for name in names} | dict(own)
+        return filled
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:

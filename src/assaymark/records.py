@@ -166,7 +166,7 @@ TimingSource = Literal["measured", "derived", "absent"]
 DerivationKind = Literal[
     "honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "length_matched", "red_team"
 ]
-# not_verifiable is in the tables of versions before 0.2, which did not tell in_context from not_found
+# not_verifiable is in the tables of versions before 0.2, which did not distinguish in_context and not_found
 EvidenceState = Literal[
     "supported", "contradicted", "derivable", "rule", "own_action", "in_context", "not_found", "not_verifiable"
 ]
@@ -199,9 +199,9 @@ def record(kind: type[T]) -> type[T]:
 
 
 _EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
-"""Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
+"""Kinds of claims that exist for every agent or pair. The subjects of other claims would reveal who is ahead."""
 _OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
-"""Fields that limit the first rank of every agent alike."""
+"""Fields that limit the first ranks of all agents equally."""
 
 IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
 """State of a noise floor if all repetitions are identical."""

@@ -59,10 +59,10 @@ def json_problem(error: Exception, text: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return "a number of more than 4300 digits" if "integer string conversion" in str(error) else str(error)
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-        where = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-        return f"not JSON: {where}; it ends in the middle, fetch the file again"
-    near = text[max(error.pos - 10, 0) : error.pos + 20]
-    return f"not JSON: {error.msg} at column {error.colno} (near {near!r})"
+        place = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        return f"not JSON: {place}; it ends in the middle, fetch the file again"
+    excerpt = text[max(error.pos - 10, 0) : error.pos + 20]
+    return f"not JSON: {error.msg} at column {error.colno} (near {excerpt!r})"
 
 
 def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[Any, Ints | None]:
@@ -79,8 +79,8 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
             return _STRICT.decode(text), None
         except (ValueError, RecursionError) as exc:
             if len(written) == 1 or not written[1].startswith("{"):
-                where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
-                raise InputError(name, [Problem(where, json_problem(exc, text))]) from None
+                place = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
+                raise InputError(name, [Problem(place, json_problem(exc, text))]) from None
     holds = first.values() if isinstance(first, dict) else ([],)
     if len(written) == 1 and any(isinstance(hold, dict | list) for hold in holds):
         return first, None
@@ -92,18 +92,18 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
         pass
     problems: list[Problem] = []
     objects = []
-    for where, line in zip(number.tolist(), written, strict=True):
+    for place, line in zip(number.tolist(), written, strict=True):
         try:
             objects.append(_STRICT.decode(line))
             if not isinstance(objects[-1], dict):
-                what = f"must be a JSON object (got {line.strip():.40})"
-                problems.append(Problem(f"line {where}", what))
+                message = f"must be a JSON object (got {line.strip():.40})"
+                problems.append(Problem(f"line {place}", message))
         except (ValueError, RecursionError) as exc:
-            problems.append(Problem(f"line {where}", json_problem(exc, line)))
+            problems.append(Problem(f"line {place}", json_problem(exc, line)))
     if problems:
         raise_or_note(name, problems, notes)
         wrong = {problem.where for problem in problems}
-        good = [k for k, where in enumerate(number.tolist()) if f"line {where}" not in wrong]
+        good = [k for k, place in enumerate(number.tolist()) if f"line {place}" not in wrong]
         return [row for row in objects if isinstance(row, dict)], number[good]
     return objects, number
 
@@ -131,11 +131,11 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
     values = list(tree.values())
     lists = [value for value in values if isinstance(value, list)]
     # As pandas writes a frame: split into columns and data, by its index, or by its columns.
-    heads: Any = tree.get("columns")
+    columns: Any = tree.get("columns")
     body: Any = tree.get("data")
-    split = isinstance(heads, list) and isinstance(body, list) and {*tree} <= {"columns", "data", "index"}
-    if split and all(isinstance(row, list) and len(row) == len(heads) for row in body):
-        return [dict(zip(map(str, heads), row, strict=True)) for row in body]
+    split = isinstance(columns, list) and isinstance(body, list) and {*tree} <= {"columns", "data", "index"}
+    if split and all(isinstance(row, list) and len(row) == len(columns) for row in body):
+        return [dict(zip(map(str, columns), row, strict=True)) for row in body]
     if values and len(lists) == len(values) and not any(isinstance(cell, dict) for held in lists for cell in held[:1]):
         if len({len(value) for value in values}) > 1:
             sizes = ", ".join(f"{key} {len(column)}" for key, column in tree.items())
@@ -147,14 +147,14 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
             return [{key: column[k] for key, column in tree.items()} for k in keys]
     if values and all(isinstance(value, dict) for value in values) and [*tree] == [*map(str, range(len(tree)))]:
         return values
-    found = dict(_lists(tree, "", _DEEPEST))
-    if not found:
+    nested = dict(_lists(tree, "", _DEEPEST))
+    if not nested:
         return [tree]
-    if len(found) > 1:
-        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items())
-        what = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
-        raise InputError(name, [what])
-    ((path, rows),) = found.items()
+    if len(nested) > 1:
+        held = ", ".join(f"{path} ({len(rows)})" for path, rows in nested.items())
+        message = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
+        raise InputError(name, [message])
+    ((path, rows),) = nested.items()
     beside = [key for key in tree if key != path.partition(".")[0]]
     notes.append(f"rows are the list {path}" + (f"; not read: {', '.join(beside)}" if beside else ""))
     return records_of(name, rows, notes)
@@ -381,8 +381,8 @@ def text_body(name: str, data: bytes) -> bytes:
     if not body.strip():
         raise InputError(name, ["is empty; a header row or JSON is needed"])
     if (at := body.find(b"\0")) >= 0:
-        where = f"line {body.count(10, 0, at) + 1}"
-        raise InputError(name, [Problem(where, "holds the byte 0x00: is binary and no table; export it as CSV")])
+        place = f"line {body.count(10, 0, at) + 1}"
+        raise InputError(name, [Problem(place, "holds the byte 0x00: is binary and no table; export it as CSV")])
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -397,9 +397,9 @@ def text_body(name: str, data: bytes) -> bytes:
             if begin and head[:1] not in ("{", "[") and 1 < len(header) >= len(before):
                 column = f", column {header[len(before) - 1].strip()}"
         n = sum("\ufffd" in line for line in body.decode("utf-8", "replace").split("\n"))
-        seen = (before[-1][-12:] + body[exc.start : exc.start + 4].decode("latin-1").partition("\n")[0]).strip()
-        what = f"not UTF-8 (byte {body[exc.start]:#04x}, as Latin-1 {seen!r}; lines: {n:,}); save the file as UTF-8"
-        raise InputError(name, [Problem(f"line {body.count(10, 0, begin) + 1}{column}", what)]) from None
+        excerpt = (before[-1][-12:] + body[exc.start : exc.start + 4].decode("latin-1").partition("\n")[0]).strip()
+        fault = f"not UTF-8 (byte {body[exc.start]:#04x}, as Latin-1 {excerpt!r}; lines: {n:,}); save the file as UTF-8"
+        raise InputError(name, [Problem(f"line {body.count(10, 0, begin) + 1}{column}", fault)]) from None
     return body
 
 
@@ -433,14 +433,14 @@ def _read_arrow(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[s
     return table, (*said, *([f"kept as JSON text: {', '.join(table.column_names[k] for k in lists)}"] if lists else []))
 
 
-def _check_names(name: str, where: str, columns: Sequence[str]) -> None:
+def _check_names(name: str, place: str, columns: Sequence[str]) -> None:
     """Raise `InputError` if a column name occurs more than once."""
     problems = []
     for column, times in Counter(columns).items():
         if times > 1:
             places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == column)
-            what = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
-            problems.append(Problem(where, what))
+            message = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
+            problems.append(Problem(place, message))
     if problems:
         raise InputError(name, problems)
 
@@ -622,8 +622,8 @@ def _parse_csv(
     rows: list[list[str]] = []
     line, widths = list[int](), list[int]()
 
-    def wrong(number: int, what: str) -> None:
-        problems.append(Problem(f"line {number}", what))
+    def wrong(number: int, message: str) -> None:
+        problems.append(Problem(f"line {number}", message))
 
     header = True
     for begin, row in csv_lines(text, wrong, delimiter):

@@ -1,4 +1,4 @@
-"""What may be said of a season: planted situations, each with what it permits."""
+"""Claims about a season: planted situations, each with the claims that it permits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdict logs of any tool: what must come out of them, and what must be refused, with its row."""
+"""Verdict logs of any tool: expected results, and rejected rows with their places."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(text: str | bytes, **fields) -> str:
 
 
 def calls(log: VerdictLog) -> list[tuple]:
-    """What a log says, without the places in the file."""
+    """Return the calls of a log without their places in the file."""
     columns = zip(log.judge, log.question, log.slot_contents, log.trial, log.verdict, strict=True)
     return [
         (log.judges[j], log.questions[q], log.contents[a], log.contents[b], log.trials[t], VERDICTS[v])
@@ -51,7 +51,7 @@ def verdicts(*given, **fields) -> list[str]:
 
 
 def preferred(log: VerdictLog) -> Counter:
-    """Which content each call prefers, or which verdict without preference it is."""
+    """Count the calls by the content that they prefer, or by their verdict if they prefer none."""
     rows = zip(log.judge, log.pair, log.trial, log.chosen, log.verdict, strict=True)
     return Counter(
         (log.judges[j], log.pair_name(p), log.trials[t], log.contents[c] if c >= 0 else VERDICTS[v])

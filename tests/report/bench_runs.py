@@ -233,7 +233,7 @@ def market(name: str = "T") -> SimpleNamespace:
 
 
 def known(name: str, text: str, day: date) -> bench.MarketState:
-    """What could be known of it on a day."""
+    """The market information of a window that was known on a day."""
     lines = tuple(
         bench.AssetLine(one, group, 101.2, -0.031, None, 0.2, -0.1, None, None, None, "bull")
         for one, group in zip(tickers(name), CLASSES, strict=True)
@@ -258,7 +258,7 @@ def windows(name: str = "T", text: str = "Rates were left as they were.") -> tup
 
 @cache
 def pool() -> tuple[questions.Question, ...]:
-    """What is drawn from: in no question's case a bear market."""
+    """The pool of questions: no template has one from a bear market."""
     regimes = {"bull": 52, "sideways": 182, "crisis": 26}
     every = [name for name, size in regimes.items() for _ in range(size)]
     return tuple(question(f"T{at + 1}-{n}", at, name, "x" * 900) for at in range(7) for n, name in enumerate(every))

@@ -122,15 +122,15 @@ def test_only_built_in_judges_turn_copying_off_and_hostile_names_cannot_end_the_
 
 def test_the_finding_is_the_first_rank_else_a_pair_else_why_there_is_none():
     run = runs.realistic(reference_panel=())
-    assert study_pages.top_finding(RunIndex.of(run)).said == "Marten ranks first of the 5 agents on the overall score."
+    assert study_pages.top_finding(RunIndex.of(run)).title == "Marten ranks first of the 5 agents on the overall score."
     pairs = tuple(v for v in run.verdicts if kind_of(v.claim) == "pair")
     assert (
-        study_pages.top_finding(RunIndex.of(replace(run, verdicts=pairs))).said
+        study_pages.top_finding(RunIndex.of(replace(run, verdicts=pairs))).title
         == "Marten scores above Badger on the overall score."
     )
     none = study_pages.top_finding(RunIndex.of(replace(runs.withheld(), reference_panel=())))
     assert none.verdict is None
-    assert none.said == "No sentence is supported by this study yet"
+    assert none.title == "No sentence is supported by this study yet"
     assert "κ 0.11" in none.also
     assert "Rewrite the anchors" in none.also
 

@@ -78,7 +78,7 @@ def test_each_kappa_has_its_mark_at_both_widths_the_aggregate_a_diamond_and_the_
 def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_says_why():
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
     none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
-    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", why=why)
+    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", reasons=why)
     assert [part in chart for part in ("Judges do not agree", "<path", "url(#t-h)")] == [True, False, True]
     rows = [
         charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
@@ -145,7 +145,7 @@ def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_no_percent_co
 
 
 def points_of(svg: str, kind: str) -> list[tuple[float, float]]:
-    """Where the path of a class goes, from its relative moves."""
+    """The points of a path of a class, from its relative moves."""
     moves = re.search(rf'<path class="{kind}" d="M([^"]+)"|<path d="M([^"]+)" class="{kind}"', svg)
     numbers = [float(value) for value in re.findall(r"-?\d*\.?\d+", moves[1] or moves[2])]
     steps = np.array(numbers).reshape(-1, 2).cumsum(axis=0)  # moves add up without drift

@@ -1,4 +1,4 @@
-"""Who may be ranked: tiers from supported orders, and what the board shows of them."""
+"""Tiers from supported orders, and their display on the leaderboard."""
 
 from __future__ import annotations
 

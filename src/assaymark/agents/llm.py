@@ -82,7 +82,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
             raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {brief(orders)})")
-        taken: list[rec.Action] = []
+        actions: list[rec.Action] = []
         rejected: list[str] = []
         for number, entry in enumerate(orders, start=1):
             refusal = f"order {number} must be an object (got {brief(entry)})"
@@ -104,7 +104,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
                 rejected.append(f"order {number}: {reason}")
             else:
                 units = None if quantity is None else float(quantity)
-                taken.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
+                actions.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
             raise Rejected(f"rationale must be a text that says something (got {brief(rationale)})")
@@ -129,7 +129,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
             if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
                 raise Rejected(f"{name} must be a short printable text (got {brief(word)})")
         sure = None if confidence is None else float(confidence)
-        return Answer(orders=tuple(taken), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
+        return Answer(orders=tuple(actions), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
 
     return ReplyForm(FORMAT, _schema().text, check, MOST_CHARACTERS).parse(text)
 
@@ -252,7 +252,7 @@ def decision_of(
     A refusal, a failure and an invalid reply become decisions without orders, with a flag (`NOT_USABLE`) and the
     reason in ``missing``. Rejected orders are listed there too.
     """
-    found: Answer | None = None
+    answer: Answer | None = None
     flags: tuple[str, ...]
     missing: tuple[str, ...]
     if reply.finish == "failed":
@@ -261,18 +261,18 @@ def decision_of(
         flags, missing = ("refused",), ("the model refused",)
     else:
         read = parse_answer(reply.text, [item.id for item in context.instruments])
-        found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
-        if found:
-            broken, missing = breaches(found, context), found.rejected
+        answer, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
+        if answer:
+            broken, missing = breaches(answer, context), answer.rejected
             flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
     # The agent, with the provider's fingerprint of the model that answered.
     settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
     agent = Agent(
         spec.name, spec.family, spec.model,
-        fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
+        fingerprint=reply.fingerprint or (answer.fingerprint if answer else None) or reply.model,
         params={name: value for name, value in settings.items() if value is not None},
     )  # fmt: skip
-    used = (found.input_tokens, found.output_tokens) if found else (None, None)
+    used = (answer.input_tokens, answer.output_tokens) if answer else (None, None)
     call = rec.CallFacts(
         reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
         input_tokens=reply.input_tokens if used[0] is None else used[0],
@@ -281,8 +281,9 @@ def decision_of(
     )  # fmt: skip
     decision = Decision(
         place.record_id(spec.name), place.episode, 1, place.regime, context.cutoff + timedelta(seconds=_SHORTEST_S),
-        agent, place.context_id, actions=found.orders if found else (), confidence=found.confidence if found else None,
-        call=call, rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+        agent, place.context_id, actions=answer.orders if answer else (),
+        confidence=answer.confidence if answer else None, call=call,
+        rationales=(Rationale(text=answer.rationale, kind="summary"),) if answer else (), format=FORMAT,
         provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
     )  # fmt: skip
     return p.with_flags(decision)

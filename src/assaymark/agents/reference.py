@@ -104,10 +104,10 @@ def observe(context: Context) -> Observation:
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
     assets: list[Asset] = []
     for item in context.instruments:
-        mine = bars[item.id]
-        closes = np.array(mine.close)
+        history = bars[item.id]
+        closes = np.array(history.close)
         moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
-        low, high = min(mine.low or mine.close), max(mine.high or mine.close)
+        low, high = min(history.low or history.close), max(history.high or history.close)
         computed = {  # for features that the context does not state
             "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
             "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
@@ -194,43 +194,43 @@ _SHRINK = 0.8
 _TRIES = 12
 
 
-def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
+def orders_towards(view: Observation, wanted: Floats) -> tuple[Action, ...]:
     """Return the largest changes towards the target weights that the constraints allow, sales first; none if small.
 
     The number of orders is limited, to the largest differences. If the portfolio after them violates a constraint, all
     orders shrink until it does not, in the end to no orders.
     """
-    room = 1.0 - seen.limit("min_cash", 0.0) - 0.005
-    cap = seen.limit("max_weight", 1.0) - 0.004
+    room = 1.0 - view.limit("min_cash", 0.0) - 0.005
+    cap = view.limit("max_weight", 1.0) - 0.004
     target = np.minimum(wanted, cap)
     if (total := float(target.sum())) > room:
         target = target * (room / total)
-    gaps = target - seen.weights
-    most = int(seen.limit("max_orders", 3))
-    chosen = [int(i) for i in np.argsort(-np.abs(gaps), kind="stable")[:most] if abs(gaps[i]) >= _SMALLEST]
+    changes = target - view.weights
+    most = int(view.limit("max_orders", 3))
+    chosen = [int(i) for i in np.argsort(-np.abs(changes), kind="stable")[:most] if abs(changes[i]) >= _SMALLEST]
     for step in range(_TRIES):
         orders = []
-        for i in sorted(chosen, key=lambda i: gaps[i]):
+        for i in sorted(chosen, key=lambda i: changes[i]):
             # Units are rounded down to four decimals, and a sale never exceeds the position.
-            asset, change = seen.assets[i], float(gaps[i]) * _SHRINK**step
-            units = math.floor(abs(change) * seen.before.equity / asset.price * 1e4) / 1e4
+            asset, change = view.assets[i], float(changes[i]) * _SHRINK**step
+            units = math.floor(abs(change) * view.before.equity / asset.price * 1e4) / 1e4
             if change < 0:
-                units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
+                units = min(units, max(view.book.positions.get(asset.id, 0.0), 0.0))
             if units > 0:
                 orders.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
-        if all(check.kept for check in audit(seen.after(orders), seen.constraints)):
+        if all(check.kept for check in audit(view.after(orders), view.constraints)):
             return tuple(orders)
     return ()
 
 
-def _holdings(seen: Observation, after: Settlement) -> list[Asset]:
+def _holdings(view: Observation, after: Settlement) -> list[Asset]:
     """Return the holdings after the orders, largest first."""
-    return sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
+    return sorted((view.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
 
 
-def _inverse_risk(seen: Observation) -> Floats:
+def _inverse_risk(view: Observation) -> Floats:
     """Return the inverse volatility of each instrument."""
-    return np.asarray(1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4), dtype=np.float64)
+    return np.asarray(1.0 / np.maximum([asset.volatility for asset in view.assets], 1e-4), dtype=np.float64)
 
 
 _PLANTED: Final[dict[str, Any]] = tomllib.loads(
@@ -242,11 +242,11 @@ INVESTED: Final[Mapping[str, float]] = {
 """Share of equity that each agent invests; directional agents invest it in assets that moved in their direction."""
 
 
-def compose_equal_weight(seen: Observation, opening: str) -> Draft:
+def compose_equal_weight(view: Observation, opening: str) -> Draft:
     """Compose equal weights; most of its texts have fewer than 60 words. Confidence is 0.55."""
-    wanted = np.full(len(seen.assets), INVESTED["equal-weight"] / len(seen.assets))
-    orders = orders_towards(seen, wanted)
-    rough = max(seen.assets, key=lambda asset: asset.volatility)
+    wanted = np.full(len(view.assets), INVESTED["equal-weight"] / len(view.assets))
+    orders = orders_towards(view, wanted)
+    rough = max(view.assets, key=lambda asset: asset.volatility)
     text = _paragraph(
         opening,
         f"Equal shares of {_percent(float(wanted[0]))} each.",
@@ -256,28 +256,28 @@ def compose_equal_weight(seen: Observation, opening: str) -> Draft:
     return Draft(orders, text, 0.55)
 
 
-def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
+def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
     """Compose inverse-volatility weights. Confidence is 0.45.
 
     The text gives weight, return and volatility of every holding, the portfolio's value for each limit, and the
     position that would be reduced first.
     """
-    calm = _inverse_risk(seen)
-    orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
-    after = seen.after(orders)
-    assets, weights = _holdings(seen, after), after.weights
-    floor = _percent(seen.limit("min_cash", 0.0))
-    book, risk = "Nothing is held.", ""
+    calm = _inverse_risk(view)
+    orders = orders_towards(view, INVESTED["inverse-volatility"] * calm / calm.sum())
+    after = view.after(orders)
+    assets, weights = _holdings(view, after), after.weights
+    floor = _percent(view.limit("min_cash", 0.0))
+    weights_text, risk = "Nothing is held.", ""
     if assets:
         first, rough = assets[0], max(assets, key=lambda asset: asset.volatility)
         shares = [
             f"{one.id} {_percent(weights[one.id])} ({_change(one.hour)}, volatility {_percent(one.volatility, 2)})"
             for one in assets
         ]
-        book = (
+        weights_text = (
             f"Weights and moves over the hour: {listing(shares)}. Leverage {_fixed(after.leverage)} against a cap of "
-            f"{_fixed(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
-            f"against a cap of {_percent(seen.limit('max_weight', 1.0))}."
+            f"{_fixed(view.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
+            f"against a cap of {_percent(view.limit('max_weight', 1.0))}."
         )
         risk = (
             f"The main risk is {rough.id}: if its volatility of {_percent(rough.volatility, 2)} rises, it would be cut."
@@ -285,24 +285,24 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
             "all of them, but half could be sold."
         )
     text = _paragraph(
-        opening, f"Calm decides the size: {_order_list(orders)}." if orders else "The sizes are right.", book,
+        opening, f"Calm decides the size: {_order_list(orders)}." if orders else "The sizes are right.", weights_text,
         f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.", risk,
         f"Confidence is {_fixed(0.45)}.",
     )  # fmt: skip
     return Draft(orders, text, 0.45)
 
 
-def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
+def compose_minimum_variance(view: Observation, opening: str) -> Draft:
     """Compose the minimum-variance portfolio of one-minute returns with half of the equity; the rest stays in cash.
 
     The text ranks the risks and says what would be reduced. Confidence is 0.45.
     """
-    moves = np.stack([asset.moves[-(seen.minutes - 1) :] for asset in seen.assets], axis=1)
+    moves = np.stack([asset.moves[-(view.minutes - 1) :] for asset in view.assets], axis=1)
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
-    orders = orders_towards(seen, wanted)
-    calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
+    orders = orders_towards(view, wanted)
+    calm, *_, rough = sorted(view.assets, key=lambda asset: asset.volatility)
     trades = _order_list(orders)
-    weights, cap = seen.after(orders).weights, _percent(seen.limit("max_weight", 1.0))
+    weights, cap = view.after(orders).weights, _percent(view.limit("max_weight", 1.0))
     positions = [f"{name} {_percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
     text = _paragraph(
         opening,
@@ -320,17 +320,17 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     return Draft(orders, text, 0.45)
 
 
-def compose_steward(seen: Observation, opening: str) -> Draft:
+def compose_steward(view: Observation, opening: str) -> Draft:
     """Compose inverse-volatility weights, tilted by a half towards assets that rose; the memo covers the whole rubric.
 
     It has the holdings with reasons, the assets left out, the arithmetic of cash, exposure and limits, the risks, and
     the conditions for a change of view. Confidence is 0.45.
     """
-    rank = np.argsort(np.argsort([asset.hour for asset in seen.assets])) / max(len(seen.assets) - 1, 1)
-    tilted = np.sqrt(_inverse_risk(seen)) * (0.75 + 0.5 * rank)
-    orders = orders_towards(seen, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
-    after = seen.after(orders)
-    assets, weights = _holdings(seen, after), after.weights
+    rank = np.argsort(np.argsort([asset.hour for asset in view.assets])) / max(len(view.assets) - 1, 1)
+    tilted = np.sqrt(_inverse_risk(view)) * (0.75 + 0.5 * rank)
+    orders = orders_towards(view, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
+    after = view.after(orders)
+    assets, weights = _holdings(view, after), after.weights
     if orders:
         headline = f"The book moves in small steps: {_order_list(orders)}."
     else:
@@ -342,19 +342,19 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     ]
     left_out = [
         f"{asset.id} is left out instead, although it is {_change(asset.quarter)} over 15 minutes."
-        for asset in seen.assets
+        for asset in view.assets
         if asset.id not in weights
     ]
     # The arithmetic of the portfolio after the orders, one sentence per limit.
     sums = [
         f"Cash {_amount(after.cash)} less cost {_amount(after.cost)} leaves {_amount(after.residual)}.",
         f"Exposure {_amount(after.exposure)} on equity of {_amount(after.equity)} is {_percent(after.leverage)}.",
-        f"Leverage {_fixed(after.leverage)} against a cap of {_fixed(seen.limit('max_leverage', 1.0))}.",
+        f"Leverage {_fixed(after.leverage)} against a cap of {_fixed(view.limit('max_leverage', 1.0))}.",
     ]
     if largest := max(weights, key=lambda name: weights[name], default=""):
-        share, cap = _percent(weights[largest]), _percent(seen.limit("max_weight", 1.0))
+        share, cap = _percent(weights[largest]), _percent(view.limit("max_weight", 1.0))
         sums.append(f"Largest position {largest} at {share} against a cap of {cap}.")
-    floor = _percent(seen.limit("min_cash", 0.0))
+    floor = _percent(view.limit("min_cash", 0.0))
     sums.append(f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.")
     risk = "Nothing is held, so nothing can be lost but the chance."
     if assets:
@@ -388,38 +388,38 @@ CONTRARIAN: Final = AgentDirection(
 )
 
 
-def compose_direction(way: AgentDirection, seen: Observation, opening: str) -> Draft:
+def compose_direction(way: AgentDirection, view: Observation, opening: str) -> Draft:
     """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
 
     Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
     is 0.5 plus 0.2 times the share of such instruments.
     """
-    pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
+    pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in view.assets])
     wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
-    orders = orders_towards(seen, wanted)
-    moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
-    ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
+    orders = orders_towards(view, wanted)
+    moved = sum(way.sign * asset.quarter > 0 for asset in view.assets)
+    ordered = sorted(view.assets, key=lambda asset: -way.sign * asset.quarter)
     first, last = ordered[0], ordered[-1]
-    confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
+    confidence = round(0.5 + 0.2 * moved / len(view.assets), 2)
     trades = _order_list(orders)
     extreme = f"Even the {way.even} of them, {first.id}, is {_change(first.quarter)}."
     if way.sign * first.quarter > 0:
         busy = f"on {_fixed(first.busy)} times its mean volume"
         extreme = f"{first.id} {way.first}, {_change(first.quarter)} over 15 minutes {busy}."
-    weights, limit = seen.after(orders).weights, "No position is left."
+    weights, limit = view.after(orders).weights, "No position is left."
     if weights:
-        largest, cap = max(weights, key=lambda name: weights[name]), _percent(seen.limit("max_weight", 1.0))
+        largest, cap = max(weights, key=lambda name: weights[name]), _percent(view.limit("max_weight", 1.0))
         share = _percent(weights[largest])
         limit = f"The largest position is {largest} at a weight of {share} against a cap of {cap}."
     text = _paragraph(
         opening,
-        f"{_word(moved).capitalize()} of {_word(len(seen.assets))} instruments {way.moved} over 15 minutes.",
+        f"{_word(moved).capitalize()} of {_word(len(view.assets))} instruments {way.moved} over 15 minutes.",
         extreme,
         f"{last.id} {way.last}, {_change(last.quarter)} over 15 minutes.",
         f"The orders {way.lean}: {trades}." if orders else "The book already does, so nothing is traded.",
         *(
             f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
-            f"{_change(seen.asset(order.instrument).hour)} over the hour."
+            f"{_change(view.asset(order.instrument).hour)} over the hour."
             for order in orders
         ),
         limit,
@@ -480,10 +480,10 @@ class ReferenceAgent(BuiltInModel):
         if problems := agent_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
         prompt = "\n\n".join(call.shown())
-        seen, daily, volume = _observation(prompt)
+        view, daily, volume = _observation(prompt)
         opening = signature(str(call.args.get("style", "")))
         rule = self.name if self.name != MIXED else _MIXTURE[_hash_byte(f"{call.seed}|{prompt}") % 2]
-        orders, text, confidence = COMPOSERS[rule](seen, opening)
+        orders, text, confidence = COMPOSERS[rule](view, opening)
         if _hash_byte(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
             trades = [f"{order.kind} {order.instrument}" for order in orders]
             text = _paragraph(opening, f"Orders: {listing(trades)}." if trades else "No order is needed.")

@@ -55,7 +55,7 @@ class Stored(NamedTuple):
     parts: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     called: str = ""
-    given: str = ""
+    note: str = ""
 
 
 KEPT: Final[Mapping[str, Stored]] = {
@@ -137,16 +137,16 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
     rules = Rules.of(study, preregistered=verdict.preregistered)
     prepare_human_tests(study, index, rules)
     # The measurements behind the verdict, and those that recomputing it under all rules needs
-    rests, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
+    used, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
     if kind == "cell":
-        rests |= {item.id for name in always for item in index.named(name)}
+        used |= {item.id for name in always for item in index.named(name)}
     else:
         agents = index.agents if kind == "first" else claim.subjects
         on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
         on_dimension |= set() if index.tested(claim.dimension) else {"score.effect"}
         on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
         for item in (
-            one for name in (*on_dimension, *always, "panel.families", "terse.share") for one in index.named(name)
+            entry for name in (*on_dimension, *always, "panel.families", "terse.share") for entry in index.named(name)
         ):
             labels = item.labels
             looked_at = item.name not in on_dimension or labels["dimension"] == claim.dimension
@@ -154,9 +154,9 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
                 looked_at = labels["agent"] in agents
             elif item.name == "length_matched.contrast":
                 looked_at = looked_at and is_about(claim, labels["high"], labels["low"])
-            rests |= {item.id} if looked_at else set()
+            used |= {item.id} if looked_at else set()
     places = index.once("places", lambda: {name: at for at, name in enumerate(index.by_id)})
-    there = sorted(rests & index.by_id.keys(), key=places.__getitem__)
+    there = sorted(used & index.by_id.keys(), key=places.__getitem__)
     entries = {name: (index.by_id[name], False) for name in there}
     leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and index.tested(AGGREGATE)
     if kind in ("pair", "within") and on_all:
@@ -260,11 +260,11 @@ def _row_columns(
             return column[: own_rows[0]] + column[own_rows[0] + 1 :]
         return [value for at, value in enumerate(column) if at not in own_rows] if own_rows else column
 
-    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
-    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
+    with_margins = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
+    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if with_margins else []))
     columns = {name: column for name, column in zip(names, map(others, names), strict=True) if {*column} - {None}}
     places = {name: [at for at, value in enumerate(others(name)) if value] for name in ("untested", "interested")}
-    margins = sorted({margin for name in every["near"] for margin in name}) if near else []
+    margins = sorted({margin for name in every["near"] for margin in name}) if with_margins else []
     beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
     table = {
         "order": "".join(others("order")),
@@ -337,10 +337,10 @@ def season_certificates(
 
 
 def _message_json(message: Said) -> dict[str, JSON]:
-    def value(given: Any) -> JSON:
-        return _message_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
+    def value(entry: Any) -> JSON:
+        return _message_json(entry) if isinstance(entry, Said) else list(entry) if isinstance(entry, tuple) else entry
 
-    return {"key": message.key, "values": {name: value(given) for name, given in message.values.items()}}
+    return {"key": message.key, "values": {name: value(entry) for name, entry in message.values.items()}}
 
 
 # --- verdicts.json: the verdicts of a run and the measurements behind them --------------------------------------------
@@ -463,7 +463,7 @@ def build_file(
     `VerdictFile`."""
     built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
-    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
+    claimed = {name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements}
     return VerdictFile(
         format=VERDICTS_FORMAT,
         study=plan.name,
@@ -480,7 +480,7 @@ def build_file(
         measurements={
             item.id: item
             for item in measurements
-            if item.id in supported or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE_MEASURED
+            if item.id in claimed or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE_MEASURED
         },
         **given,
     )

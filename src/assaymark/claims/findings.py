@@ -91,7 +91,7 @@ def own_family(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(index, rules).level(claim.dimension)
     state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
-    if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
+    if not any(item.value is not None and item.value < 0 and item.high is not None and item.high < 0 for item in items):
         # Without a same-family judge for these pairs, the step-down correction depends on other pairs that have one.
         reason = "The order rests on judges from the agents' own makers: without them" if items else (
             "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
@@ -115,8 +115,8 @@ def length_bias(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rule
     if not claim.asserts_order:
         # Equivalence must also hold at equal length, or length may hide a difference.
         (item,) = items
-        near = item.detail.get("p_equivalence_at", {})
-        p = float(near.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
+        p_values = item.detail.get("p_equivalence_at", {})
+        p = float(p_values.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
         if length_floor(item) == 0.0 or p <= rules.alpha + LEVEL_SLACK:
             return clear
         both = " and ".join(sorted(claim.subjects))
@@ -151,9 +151,9 @@ def _length_words(word: str, item: Measurement) -> str:
     high, low, detail = item.labels["high"], item.labels["low"], item.detail
     gap, slope, raw = (float(detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     covariates = detail.get("covariates", ["log2"])
-    what = "length" if covariates == ["log2"] else "style"
-    lead = f"It is {what}" if word == "length" else f"It may be {what}"
-    if slope == 0.0 and what == "length":
+    style = "length" if covariates == ["log2"] else "style"
+    lead = f"It is {style}" if word == "length" else f"It may be {style}"
+    if slope == 0.0 and style == "length":
         return f"{lead}: each agent always writes the same length."
     longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
     writes = f"{longer} writes {times:.1f} times as much as {other}"
@@ -161,10 +161,10 @@ def _length_words(word: str, item: Measurement) -> str:
     explained, cause = slope * gap, f"{number(slope)} points a doubling"
     if "slopes" in detail:
         explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
-        cause = f"differences in {what}"
+        cause = f"differences in {style}"
     if explained < _SHOWN:
         p = p_words(float(detail["p"]))
-        return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
+        return f"{lead}: {writes}, and at equal {style} the difference is not resolved ({p})."
     return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 
@@ -179,12 +179,12 @@ def distinctness(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rul
             return Finding("distinct", "not-tested", None, (), ids)
         text = "Whether judges tell the dimensions apart was not tested: the table was read in parts."
         return Finding("distinct", "not-tested", "qualified", _condition("not-told-apart", text), ids)
-    where, p = measure_words(claim.dimension), item.detail.get("p_holm")
+    score, p = measure_words(claim.dimension), item.detail.get("p_holm")
     if p is None or float(p) > rules.alpha + LEVEL_SLACK:
-        text = f"Judges share nothing on {where}."
+        text = f"Judges share nothing on {score}."
         if item.value is not None:
             ends = "" if item.low is None or item.high is None else f" [{number(item.low)}, {number(item.high)}]"
-            text = f"Judges do not tell {where} from the overall impression (phi {number(item.value)}{ends})."
+            text = f"Judges do not tell {score} from the overall impression (phi {number(item.value)}{ends})."
         return Finding("distinct", "not-told-apart", "qualified", _condition("not-told-apart", text), ids)
     gaps = [index.contrast(claim.dimension, pair.row.high, pair.row.low) for pair in evidence.pairs]
     sided = [pair for pair in gaps if pair.value is not None and "others" in pair.detail]
@@ -193,7 +193,7 @@ def distinctness(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rul
         conditions = _condition("smaller", text) if evidence.published else ()
         return Finding("distinct", "smaller", "qualified", conditions, ids)
     specific = sided and all(float(pair.detail["p_specific"]) <= rules.alpha for pair in sided)
-    more = _condition("specific", f"In particular on {where}.") if specific else ()
+    more = _condition("specific", f"In particular on {score}.") if specific else ()
     return Finding("distinct", "passed", None, more, ids)
 
 
@@ -250,7 +250,7 @@ def describe_missing(items: Sequence[Measurement], alpha: float) -> list[str]:
 def flagged_finding(evidence: ClaimEvidence, index: Index) -> Finding:
     """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
     named = index.named("agent.flagged_texts")
-    items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
+    items = [item for item in named if item.value and item.labels["agent"] in evidence.compared]
     if not items:
         return Finding("flagged_texts", "none")
     counts = listing([f"{item.detail['count']} of {item.n} of {item.labels['agent']}" for item in items])
@@ -620,12 +620,12 @@ def _human_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None
         return Finding("human_anchor", state, None, (condition,), ids, (), values)
     agreed = index.get("human.agreement", dimension=fields.claim.dimension)
     status = None if agreed is None else rules.status(agreed.value)
-    lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
+    lifts, ids, difference = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
     if len(there) == 1:
-        gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
+        difference = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
     # The counterpart for graders of generalising to other judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else people} would order it{gap} ({cycles})."
+    text = f"It is ordered as {'human graders' if anyone else people} would order it{difference} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:

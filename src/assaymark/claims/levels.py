@@ -115,7 +115,7 @@ def index(
         grouped.setdefault(name, []).append(item)
         if labels.keys() == _PAIR:
             by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
-    contrasts = {(one.labels["dimension"], _pair(one)): one for one in grouped.get("contrast", ())}
+    contrasts = {(row.labels["dimension"], _pair(row)): row for row in grouped.get("contrast", ())}
     effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
@@ -140,7 +140,7 @@ def index(
         dropped if families is None else tuple(families),
         frozenset(dimension for dimension, _ in contrasts),
         levels,
-        {(one.labels["dimension"], one.labels["dropped"], _pair(one)): one for one in grouped.get("lofo.contrast", ())},
+        {(row.labels["dimension"], row.labels["dropped"], _pair(row)): row for row in grouped.get("lofo.contrast", ())},
         tests=tests,
     )
 
@@ -238,7 +238,7 @@ def usable_tests(index: Index, rules: Rules) -> frozenset[str]:
     if index.tests is not None:
         return index.tests
     measured, contrasts = index.once("tests", index.measured_tests), index.contrasts.values()
-    most = index.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
+    most = index.once("most", lambda: max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0))
     pairs = max(1, len(index.agents) * (len(index.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
@@ -408,7 +408,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgre
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
             reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
-        return PanelAgreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+        return PanelAgreement(status, value, reason, tuple(gate.id for gate in gated), item.id, coefficient_words(item))
 
     return index.once(("agreement", dimension, rules), governing)
 
@@ -435,7 +435,7 @@ def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGate
     }
     reason = "Every judge keeps the limits of its datasheet."
     if failing:
-        failures = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        failures = [f"{judge} fails the limits of the plan ({limits})" for judge, limits in failing.items()]
         reason = f"Judged as an instrument, {'; '.join(failures)}."
     return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
@@ -492,7 +492,7 @@ def cell_states(index: Index) -> dict[str, CellState]:
     def state(gate: Measurement) -> CellState:
         cell = gate.labels["cell"]
         halo = index.get("cell.halo", cell=cell)
-        drops = {one.labels["dropped"]: one for one in index.named("cell.drop") if one.labels["cell"] == cell}
+        drops = {drop.labels["dropped"]: drop for drop in index.named("cell.drop") if drop.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
         # The drop replaces the gate unless the gate was already computed without the family.
         primary = None if family is None or gate.detail.get("primary") == f"without {family}" else drops.get(family)
@@ -507,8 +507,8 @@ def cell_states(index: Index) -> dict[str, CellState]:
             p = gate.detail.get("p_holm" if cell in ("cell_b", "paraphrase", "length_matched") else "p")
             numbers = f"{signed(item.value)} points{interval}"
             numbers += f", {p_words(float(p))}" if whole and p is not None else ""
-        rests = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
+        ids = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
         text = str(outcome) if shown else "not tested"
-        return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
+        return CellState(cell, text, item.value, numbers, gate, halo, drops, ids)
 
     return index.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in index.named("cell.gate")})

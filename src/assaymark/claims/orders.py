@@ -273,7 +273,7 @@ def _run_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: R
 def _run_source_rule(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]], rules: Rules) -> _Run:
     """Apply ValueBlindBench's rule (section 3.9): Holm over all pairs, for the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
-    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
+    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in pairs]) for scale, pairs in rows.items() if pairs}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
     if names := [scale for scale in raw if scale != AGGREGATE]:
         pooled = holm(np.concatenate([raw[scale] for scale in names]))

@@ -86,13 +86,13 @@ class SeasonClaims:
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
-        self.totals = {one.labels["agent"]: one for one in measurements if one.name == rule.TOTAL}
+        self.totals = {item.labels["agent"]: item for item in measurements if item.name == rule.TOTAL}
         graded = sorted(name for name, measurement in self.totals.items() if measurement.value is not None)
-        dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
+        dropped = sorted({item.labels["dropped"] for item in measurements if item.name == "lofo.contrast"})
         self.known = rule.index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
             self.known.contrast(AGGREGATE, *pair)
-        self.excess = [one for one in self.known.named(rule.EXCESS) if one.labels["baseline"] == gates.baseline]
+        self.excess = [item for item in self.known.named(rule.EXCESS) if item.labels["baseline"] == gates.baseline]
         # Rankings and comparisons with the baseline are two test families that split alpha; this is the rankings' part.
         self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
         self.rules = Rules(
@@ -102,14 +102,14 @@ class SeasonClaims:
         self.kappa = next(iter(self.known.named(rule.KAPPA)), None)
 
     @property
-    def closed(self) -> str:
+    def stop_reason(self) -> str:
         """The reason that no claim may rest on the grades, as the last part of a message key; empty if claims may."""
         agreement, _, instruments, reasons, _ = self.panel(self.rules)
         if agreement.status == "halt":
             return "single" if reasons[0].key.endswith(".single") else "halt"
         return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
 
-    def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
+    def without_value(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Return those of the agents whose measurement ``name`` has no value."""
         empty = {measurement.labels["agent"] for measurement in self.known.named(name) if measurement.value is None}
         return tuple(sorted(empty.intersection(agents)))
@@ -150,15 +150,15 @@ class SeasonClaims:
                 limits = "; ".join(map(str, measurement.detail.get("failed", ())))
                 reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
-            reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
+            reasons += [said("claim.reason.datasheets.absent", judge=sheet.labels["judge"]) for sheet in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
-        seeing = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
-        seeing.sort(key=lambda measurement: measurement.id)
-        if seeing:
-            judges = tuple(measurement.labels["judge"] for measurement in seeing)
+        informed = [probe for probe in self.known.named(rule.PROBE) if probe.detail.get("state") == rule.ABOVE_CHANCE]
+        informed.sort(key=lambda measurement: measurement.id)
+        if informed:
+            judges = tuple(measurement.labels["judge"] for measurement in informed)
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
-        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in seeing))
+        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in informed))
         parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = parts
         return parts
@@ -178,7 +178,7 @@ class SeasonClaims:
         return others if kind is None else others | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
-        self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
+        self, kind: SeasonClaimKind, fields: Fields, statement: Said, withheld: Said, reasons: Iterable[Said],
         conditions: Iterable[_Keyed], fragility: Mapping[str, Level],
     ) -> SeasonVerdict:  # fmt: skip
         """Build a verdict from its fields, with its texts in English and as messages."""
@@ -187,9 +187,9 @@ class SeasonClaims:
         told_reasons = (*reasons, *(text for _, text in late))
         shown = (*conditions, *late) if supported else ()
         worded = [Condition(name, words(text)) for name, text in shown]
-        verdict = fields.verdict(self.plan_hash, words(says), map(words, told_reasons), worded, fragility)
+        verdict = fields.verdict(self.plan_hash, words(statement), map(words, told_reasons), worded, fragility)
         texts = tuple(text for _, text in shown)
-        return SeasonVerdict(kind, verdict, says, told_reasons, texts, None if supported else withheld)
+        return SeasonVerdict(kind, verdict, statement, told_reasons, texts, None if supported else withheld)
 
     # Rankings: first ranks, pairs, and pairs within the margin
 
@@ -198,32 +198,32 @@ class SeasonClaims:
         index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
         claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
         if index.named("human.contrast"):
-            store_human_p((self.judged(claim, rules) for claim in claims), index)
-        judges, alike = index.get("panel.families"), self.lacking(rule.OUTCOME, index.agents) == index.agents
+            store_human_p((self.judge_fields(claim, rules) for claim in claims), index)
+        judges, alike = index.get("panel.families"), self.without_value(rule.OUTCOME, index.agents) == index.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
-            fields = with_human_test(self.judged(claim, rules), index, rules)
+            fields = with_human_test(self.judge_fields(claim, rules), index, rules)
             # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-            says, withheld, why = kind.season(claim, fields, index, rules, scope)
-            own = [why, *_bias_reasons(fields)]
+            statement, withheld, cause = kind.season(claim, fields, index, rules, scope)
+            causes = [cause, *_bias_reasons(fields)]
             if alike:
-                own.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
+                causes.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
             # A reason that stops every claim comes first, unless the judges contradict this claim.
             *_, shared, narrow = self.panel(rules)
-            gate_first = self.closed and fields.evidence.status != "judge-dependent"
+            gate_first = self.stop_reason and fields.evidence.status != "judge-dependent"
             conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(fields, rules)]
             fragility: dict[str, Level] = {}
             for name, other in self.variants(kind).items():
                 # People's agreement is compared with the plan's cut-offs under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
-                fragility[name] = with_human_test(self.judged(claim, other), index, people).level
-            reasons = (*shared, *own) if gate_first else (*own, *shared)
-            verdicts.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
+                fragility[name] = with_human_test(self.judge_fields(claim, other), index, people).level
+            reasons = (*shared, *causes) if gate_first else (*causes, *shared)
+            verdicts.append(self.verdict(kind.head, fields, statement, withheld, reasons, conditions, fragility))
         return verdicts
 
-    def judged(self, claim: Claim, rules: Rules) -> Fields:
+    def judge_fields(self, claim: Claim, rules: Rules) -> Fields:
         """Return the fields of a ranking claim from the judges' scores, without people's grades."""
         index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
@@ -232,13 +232,13 @@ class SeasonClaims:
             findings.append(bias.other_judges_finding(claim, evidence, index, rules))
             # Agents whose totals have other components than those they are compared with
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
-                lacking = self.lacking(name, names)
+                lacking = self.without_value(name, names)
                 if lacking and len(lacking) < len(names):
                     text = said(f"claim.condition.{key}", agents=lacking)
                     findings.append(_finding("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical, so that their noise is unknown
-            flat = (one for one in index.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+            flat = (item for item in index.named(rule.NOISE) if item.state == IDENTICAL and item.n_of == "replicates")
             if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
                 findings.append(_finding("noise", said("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
@@ -247,13 +247,13 @@ class SeasonClaims:
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report agents that a judge did not grade."""
-        if part := self.lacking(rule.COMPOSITE, agents):
+        if part := self.without_value(rule.COMPOSITE, agents):
             yield _finding("missing-replies", said("claim.condition.part", agents=part), "qualified")
 
     def missing_replies(self) -> Iterator[Finding]:
         """Report judges left out for missing replies, missing replies of the others, and agents with more of them."""
         named = self.known.named(rule.INVALID)
-        items = {one.labels["judge"]: one.detail for one in named if one.detail.get("lacking")}
+        items = {item.labels["judge"]: item.detail for item in named if item.detail.get("lacking")}
         if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
             yield _finding("missing-replies", said("claim.condition.left_out", judges=gone), "qualified")
         for judge, detail in items.items():
@@ -269,7 +269,7 @@ class SeasonClaims:
 
     def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
-        items = {one.labels["agent"]: one for one in self.known.named(rule.FLAGGED) if one.value}
+        items = {other.labels["agent"]: other for other in self.known.named(rule.FLAGGED) if other.value}
         for agent in sorted(items.keys() & {*agents}):
             item = items[agent]
             text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
@@ -308,12 +308,12 @@ class SeasonClaims:
             *_, shared, narrow = self.panel(self.rules)
             conditions = list(narrow) if fields.level == "qualified" else []
             conditions += [finding.values["said"] for finding in fields.findings]
-            reasons = (*shared, *causes) if self.closed and agreed else (*causes, *shared)
+            reasons = (*shared, *causes) if self.stop_reason and agreed else (*causes, *shared)
             by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
             by = by if judges < 3 else said("claim.judges.all", count=count_text(judges))
-            says = said("claim.says.band", agent=agent, band=band, judges=by)
+            statement = said("claim.says.band", agent=agent, band=band, judges=by)
             withheld = said("claim.withheld.band", agent=agent)
-            yield self.verdict("band", fields, says, withheld, reasons, conditions, fragility)
+            yield self.verdict("band", fields, statement, withheld, reasons, conditions, fragility)
 
     def returns(self) -> list[SeasonVerdict]:
         """Decide which agents earned more than the baseline: one verdict each, and one for all the others."""
@@ -332,11 +332,11 @@ class SeasonClaims:
         baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
         def verdict(
-            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
+            items: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Depends on no grade; without findings it is not supported.
-            ids = tuple(measurement.id for measurement in rests)
-            claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
+            ids = tuple(measurement.id for measurement in items)
+            claim = _claim("beats", tuple(one.labels["agent"] for one in items), {"baseline": gates.baseline}, "return")
             evidence = ClaimEvidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
             # The level of "one of these earned more" under other rules, at most qualified.
@@ -344,10 +344,10 @@ class SeasonClaims:
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
             }
-            says = said(f"claim.says.{form}", baseline=baseline, **subjects)
-            withheld = says if subjects else said(f"claim.withheld.{form}", baseline=baseline)
+            statement = said(f"claim.says.{form}", baseline=baseline, **subjects)
+            withheld = statement if subjects else said(f"claim.withheld.{form}", baseline=baseline)
             conditions = [finding.values["said"] for finding in findings]
-            return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
+            return self.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
 
         verdicts, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
         for item in cleared:
@@ -382,10 +382,10 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     for tier in tiers:
         around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
         level: Level = lowest_level(around) if around else "no-claim"
-        if season.closed or len(agents) == 1:
-            reason = season.closed or "only"
+        if season.stop_reason or len(agents) == 1:
+            reason = season.stop_reason or "only"
         elif len(tier) == 1:
-            reason = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
+            reason = "ranked_outcome" if season.without_value(rule.OUTCOME, tier) else "ranked"
         else:
             decided = orders_of(season.known, season.rules)
             inside = [decided.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
@@ -471,14 +471,14 @@ def _human_message(finding: Finding) -> Said:
     if finding.state == "undecided":
         more = said(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
         return said("claim.condition.people.undecided", periods=labelled, more=more)
-    gap: Said | str = ""
+    difference: Said | str = ""
     if len(numbers["seen"]) == 1:
         (item,) = numbers["seen"]
-        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_text(item, "points"))
+        difference = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_text(item, "points"))
     agreed = numbers["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
     lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
-    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
+    values: dict[str, Value] = {"gap": difference, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
     if numbers["anyone"]:
         return said("claim.condition.people.anyone", **values)
     return said("claim.condition.people.confirms", n=n, **values)

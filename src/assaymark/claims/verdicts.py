@@ -1,5 +1,4 @@
-"""Decide claims from measurements. Each kind of claim is a class with its statement, its evidence, and the other
-rules for its sensitivity analysis.
+"""Decide claims: each kind is a class with its statement, its evidence, and other rules for sensitivity analysis.
 
 Claims that compare agents also have their messages for seasons here; the texts are in `assaymark.claims.messages`.
 """
@@ -87,7 +86,7 @@ class ClaimType:
             if not any(name == field or name.startswith(f"{field}.") for field in apart)
         )  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         """Build the claim about some subjects from the measurements, which decide its direction and outcome."""
         raise NotImplementedError
 
@@ -121,10 +120,10 @@ class ComparisonClaim(ClaimType):
         scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
         scope = scope if self.subjects == 1 else "pairwise-contrast"
         labels = {"dimension": dimension, **dict(zip(self.labels, subjects, strict=True))}
-        says = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
-        return Claim(measurement_id(self.head, labels), scope, says, subjects, dimension, self.asserts_order)
+        text = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
+        return Claim(measurement_id(self.head, labels), scope, text, subjects, dimension, self.asserts_order)
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
             return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
         pair = higher_first(dimension, subjects[0], subjects[1], index)
@@ -134,7 +133,7 @@ class ComparisonClaim(ClaimType):
         """Return the evidence for a claim: the results of its pairs, or the levels if no difference was tested."""
         dimension = claim.dimension
         if not index.tested(dimension):
-            return self.by_levels(claim, index)
+            return self.level_evidence(claim, index)
         orders, ids = orders_of(index, rules), list[str]()
         alone = len(claim.subjects) == 1
         pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
@@ -148,15 +147,15 @@ class ComparisonClaim(ClaimType):
                 items += [] if (probe := index.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
                 index.memo[key] = [item.id for item in items]
             ids += index.memo[key]
-        return self.standing(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
+        return self.tested_evidence(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         """Return the evidence for a claim whose differences were tested."""
         raise NotImplementedError
 
-    def by_levels(self, claim: Claim, index: Index) -> ClaimEvidence:
+    def level_evidence(self, claim: Claim, index: Index) -> ClaimEvidence:
         """Return the evidence from untested levels: a higher level with all judges and without each family."""
         if not self.asserts_order:
             return ClaimEvidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
@@ -167,26 +166,26 @@ class ComparisonClaim(ClaimType):
         for family in (None, *index.families):
             items = [index.levels.get((dimension, family, name)) for name in (high, *others)]
             ids += [item.id for item in items if item is not None]
-            own, *values = (None if item is None else item.value for item in items)
+            level, *values = (None if item is None else item.value for item in items)
             there = [value for value in values if value is not None]
             behind[family] = None
-            if own is not None and len(there) == len(others):
-                behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= own)
-        rests, tail = tuple(ids), "but no judge family was left out"
+            if level is not None and len(there) == len(others):
+                behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= level)
+        used, tail = tuple(ids), "but no judge family was left out"
         status: StabilityStatus = "judge-dependent"
         if (ahead := behind[None]) != []:
             reason = f"{listing(ahead or [])} comes before it or level with it"
             reason = "some agent has no level" if ahead is None else reason
-            return ClaimEvidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
+            return ClaimEvidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", used, tested=False)
         if index.families:
-            turned = [family for family in index.families if behind[family] != []]
+            reversals = [family for family in index.families if behind[family] != []]
             status, tail = "stable", "also without any one judge family"
-            if turned:
+            if reversals:
                 probes = [index.directed("probe.contrast", dimension, high, other) for other in others]
                 asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
                 status = "tie-class" if asked and all(asked) else "judge-dependent"
-                tail = f"but not without {listing(turned)}"
-        return ClaimEvidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
+                tail = f"but not without {listing(reversals)}"
+        return ClaimEvidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", used, tested=False)
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
@@ -225,11 +224,11 @@ class ComparisonClaim(ClaimType):
         judges, scope = sum(len(item.detail["own"]) for item in index.named("panel.families")), ""
         if judges and fields.state("other_judges") != "yes":
             scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-        what = self.statement(claim.subjects, counted(len(index.agents), "agent"))
+        text = self.statement(claim.subjects, counted(len(index.agents), "agent"))
         on = f" on {measure_words(claim.dimension)}"
         if fields.state("distinct") == "not-told-apart":
-            return f"{what}{scope}{on}, which these judges do not tell from the overall impression."
-        return f"{what}{on}{scope}."
+            return f"{text}{scope}{on}, which these judges do not tell from the overall impression."
+        return f"{text}{on}{scope}."
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         """Return the messages of a season's claim: statement, phrase if unsupported, and reason."""
@@ -246,8 +245,8 @@ class FirstRankClaim(ComparisonClaim):
     withheld = "A first rank for {names} on {score}."
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(index, rules)
         leaders = orders.leaders.items()
@@ -283,11 +282,11 @@ class FirstRankClaim(ComparisonClaim):
             reason = f"{lead} ({worst} adjusted, at most), {_drop_status(dimension, weakest, index)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
             finding = StabilityFinding(weakest.stability.state, families)
-        return ClaimEvidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
+        return ClaimEvidence(status, reason, ids, tuple(pairs), published, finding, None, *p)
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
-        says = said("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
+        statement = said("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
         untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
         led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
@@ -303,7 +302,7 @@ class FirstRankClaim(ComparisonClaim):
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
             reason = said("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
-        return says, said("claim.withheld.first", agent=agent), reason
+        return statement, said("claim.withheld.first", agent=agent), reason
 
 
 class AboveClaim(ComparisonClaim):
@@ -316,8 +315,8 @@ class AboveClaim(ComparisonClaim):
     withheld = "Any ranking of {names} on {score}."
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,), dimension = pairs, claim.dimension
         row, published, item = pair.row, pair.published, index.contrast(dimension, pair.row.high, pair.row.low)
@@ -329,33 +328,33 @@ class AboveClaim(ComparisonClaim):
             status, text = _drop_status(dimension, pair, index)
             reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {text}."
         ends = interval_words(item.low, item.high)
-        gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
+        difference = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
         stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
-        return ClaimEvidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated,
-                             pair.headline, gap)  # fmt: skip
+        return ClaimEvidence(status, reason, ids, (pair,), published, stability, pair.state, p, pair.gated,
+                             pair.headline, difference)  # fmt: skip
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
         row, item = pair.row, index.contrast(AGGREGATE, high, low)
         first, second = sorted((high, low))
-        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
+        statement, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
         floor = float(item.detail.get("noise_floor") or 0.0)
         numbers: dict[str, Value] = {"p": p_text(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
         if not index.families or not row.testable:
-            why = _untested_message(pair, item, index)
+            reason = _untested_message(pair, item, index)
         elif row.unresolved:
-            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
+            reason = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
         elif not pair.published & {"plain", "gated"}:
-            why = said("claim.reason.unresolved", **numbers)
+            reason = said("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
-            why = _drop_message(pair)
+            reason = _drop_message(pair)
         elif fields.level == "no-claim":
-            why = said("claim.reason.resolved", **numbers)
+            reason = said("claim.reason.resolved", **numbers)
         else:
-            periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-            why = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
-                       ends=ends_text(item, "points"), gap=gap, floor=floor, **numbers)  # fmt: skip
-        return says, said("claim.withheld.order", agents=withheld), why
+            periods, difference = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
+            reason = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
+                       ends=ends_text(item, "points"), gap=difference, floor=floor, **numbers)  # fmt: skip
+        return statement, said("claim.withheld.order", agents=withheld), reason
 
 
 class EquivalenceClaim(ComparisonClaim):
@@ -369,8 +368,8 @@ class EquivalenceClaim(ComparisonClaim):
     withheld = "That {names} score alike on {score}."
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,) = pairs
         item = index.contrast(claim.dimension, pair.row.high, pair.row.low)
@@ -386,33 +385,33 @@ class EquivalenceClaim(ComparisonClaim):
                 reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
         p_value = pair.p_within if status in ("stable", "tie-class") else None
         shown = frozenset({"gated"}) if p_value is not None and pair.within else frozenset[str]()
-        return ClaimEvidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin),
+        return ClaimEvidence(status, reason, ids, (pair,), shown, None, pair.state, pair.row.within(rules.margin),
                              p_value)  # fmt: skip
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with the difference (first name minus second) and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
-        gap = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
-        if gap is None:
+        ends = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
+        if ends is None:
             return claim.statement
-        value, level, low, high = gap
+        value, level, low, high = ends
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
         item, margin = index.contrast(AGGREGATE, *claim.subjects), rules.margin
-        gap: Value = ""
+        gap_text: Value = ""
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
-            gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-        says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
+            gap_text = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+        statement = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap_text)
         lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
         cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_text(pair.p_within),
                    needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
             cause = _untested_message(pair, item, index)
-        return says, said("claim.withheld.within", agents=names), cause
+        return statement, said("claim.withheld.within", agents=names), cause
 
 
 class CellClaim(ClaimType):
@@ -427,14 +426,14 @@ class CellClaim(ClaimType):
         "claims.pairs", "claims.within",
     ))  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         (cell,) = subjects
         state = cell_states(index).get(cell)
         if state is None:
             raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
         text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
-        says = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
-        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=says,
+        statement = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
+        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=statement,
                      subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
@@ -457,7 +456,7 @@ class CellClaim(ClaimType):
                 text = f"{moved}: a halo, so the number without them is primary."
                 adversarial = Adversarial("construct-sensitive", (text,), (text,))
         ids = () if item is None else (item.id,)
-        rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
+        evidence_ids = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
         numbers = f"The number behind it is {state.numbers}: {state.outcome}"
         tested, texts = state.gate.detail.get("p") is not None, cell_words(state.cell)
         status: StabilityStatus = "judge-dependent"
@@ -482,7 +481,7 @@ class CellClaim(ClaimType):
             if item.detail["leave_one_out"]:
                 reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
-        evidence = ClaimEvidence(status, reason, rests, published=published, tested=tested)
+        evidence = ClaimEvidence(status, reason, evidence_ids, published=published, tested=tested)
         instruments = rule.datasheet_gates(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
@@ -519,9 +518,9 @@ def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool 
         for kind, yes in asked:
             if yes and (kind is not WITHIN or dimension == AGGREGATE):
                 groups = combinations(index.agents, kind.subjects)
-                claims += [kind.put(dimension, subjects, index, rules) for subjects in groups]
+                claims += [kind.build(dimension, subjects, index, rules) for subjects in groups]
     judged = cell_states(index) if cells and wanted.cells else ()
-    return claims + [CELL.put(AGGREGATE, (cell,), index, rules) for cell in judged]
+    return claims + [CELL.build(AGGREGATE, (cell,), index, rules) for cell in judged]
 
 
 def higher_first(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
@@ -557,21 +556,21 @@ def decide(
     claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """Decide one claim, also under the other rules."""
-    own = claim_type(claim)
-    fields, touched = with_human_test(own.fields(claim, index, rules), index, rules), own.amended(amended)
+    kind = claim_type(claim)
+    fields, touched = with_human_test(kind.fields(claim, index, rules), index, rules), kind.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
         # A bias finding is a reason even if another field already stops the claim.
-        reasons += [*finding.reasons, *([] if finding.cap is None else [one.text for one in finding.conditions])]
+        reasons += [*finding.reasons, *([] if finding.cap is None else [note.text for note in finding.conditions])]
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_human_test(own.fields(claim, index, other, for_level=True), index, other).level
-        for name, other in (own.variants(claim, index, rules) if variants else {}).items()
+        name: with_human_test(kind.fields(claim, index, other, for_level=True), index, other).level
+        for name, other in (kind.variants(claim, index, rules) if variants else {}).items()
     }
-    says, conditions = own.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
-    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
+    statement, conditions = kind.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
+    return fields.verdict(plan_hash, statement, reasons, conditions, fragility, touched)
 
 
 def prepare_human_tests(study: Study, index: Index, rules: Rules) -> None:
@@ -618,8 +617,8 @@ def _drop_status(dimension: str, pair: PairResult, index: Index) -> tuple[Stabil
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
     subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
-    says = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    text = f"but it turns without judge family {families}. {subject} was asked; {says}"
+    finding = "its interval contains 0" if zero else f"it finds a difference{tested}"
+    text = f"but it turns without judge family {families}. {subject} was asked; {finding}"
     return "tie-class" if zero else "judge-dependent", text
 
 

@@ -148,21 +148,21 @@ class Conversation(_ArenaModel):
         """Return the orders and the time of the prompt; None if there are problems, which are noted."""
         before, orders = len(tally.problems), dict[str, CoinOrder]()
         for coin, answer in self.llm_response.items():
-            where = f"{place}, llm_response.{coin}"
-            if coin == _FAILED or (order := read.try_model(CoinOrder, answer, where, tally)) is None:
+            at = f"{place}, llm_response.{coin}"
+            if coin == _FAILED or (order := read.try_model(CoinOrder, answer, at, tally)) is None:
                 continue
             orders[coin] = order
             if order.coin != coin:
-                tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
+                tally.problem(f"{at}.coin", f"is another coin's order (got {order.coin!r:.40})")
         match, asked = _NOW.search(self.user_prompt), None
         with suppress(ValueError):
             asked = datetime.fromisoformat(match[2]).replace(tzinfo=UTC) if match else None
         if asked is None:
-            what = "does not begin with its minutes, its current time and its invocations"
-            tally.problem(f"{place}, user_prompt", what)
+            message = "does not begin with its minutes, its current time and its invocations"
+            tally.problem(f"{place}, user_prompt", message)
         elif not timedelta(0) <= self.answered - asked <= timedelta(days=1):
-            what = f"is not within a day after the prompt's current time, {asked.isoformat()}"
-            tally.problem(f"{place}, timestamp", f"{what} (got {self.answered.isoformat()})")
+            message = f"is not within a day after the prompt's current time, {asked.isoformat()}"
+            tally.problem(f"{place}, timestamp", f"{message} (got {self.answered.isoformat()})")
         if asked is None or len(tally.problems) > before:
             return None
         for part, shape in [("a conversation", self), *(("an order", order) for order in orders.values())]:
@@ -287,8 +287,8 @@ def import_nof1(
     tally = report.Tally()
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
     if len(names) != 1:
-        what = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
-        raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
+        message = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
+        raise InputError("conversations.json", [f"{message} (got {', '.join(sorted(files)) or 'no file at all'})"])
     calls: list[tuple[Conversation, Mapping[str, CoinOrder], datetime]] = []
     places: dict[object, str] = {}
     total = 0
@@ -355,8 +355,8 @@ def _items(
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not isinstance(entries := tree.pop(key, None), list):
-        seen = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
-        raise InputError(name, [f"{key} must be a list ({seen})"])
+        got = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
+        raise InputError(name, [f"{key} must be a list ({got})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
     for at, entry in enumerate(entries, start=1):

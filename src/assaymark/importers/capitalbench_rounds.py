@@ -79,7 +79,7 @@ _CURRENCIES = {
     "$": "usd", "US$": "usd", "NT$": "twd", "HK$": "hkd", "C$": "cad", "A$": "aud", "€": "eur", "£": "gbp", "¥": "jpy",
 }  # fmt: skip
 
-# "down to 4.2%" names a level, so no "to" among the words that may stand between.
+# "down to 4.2%" is a level, so "to" is not among the words allowed in between.
 _DOWN = re.compile(
     r"\b(?:decreased|declined|fell|fall|falling|dropped|lost|slipped|contracted|shrank|down|minus|lower|decrease|decline|drop)"
     r"(?:\s(?:by|of|a|an|another|about|around|nearly|roughly|some|approximately|combined|further|more than)){0,3}\s*$",
@@ -294,18 +294,18 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     ) -> None:
         facts.append(Fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, as_of, name, note))
 
-    def check(option: str, seen: set[str], place: str) -> None:
+    def check(option: str, known: set[str], place: str) -> None:
         if option not in options:
             raise ValueError(f"{place}: is none of the round's options (got {option!r})")
-        if option in seen:
+        if option in known:
             raise ValueError(f"{place}: stands twice (got {option!r})")
-        seen.add(option)
+        known.add(option)
 
-    seen: set[str] = set()
+    options_read: set[str] = set()
     if name == QUALITY:
         quality = object_as_model(_Quality, text)
         for rating in quality.rows:
-            check(rating.option_id, seen, "rows.option_id")
+            check(rating.option_id, options_read, "rows.option_id")
         as_of = midnight(parse_day(quality.as_of_date_requested))
         for rating in quality.rows:
             for column in _RANKS:
@@ -315,7 +315,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     short = "ret" if name == RETURNS else "ctx"
     columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its period
     wrong: list[Problem] = []
-    for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
+    for line, row in csv_rows(text, lambda number, message: wrong.append(Problem(f"line {number}", message))):
         for column in () if columns else row:
             if column in _COLUMNS_ASIDE or column.startswith("price_date_"):
                 continue
@@ -326,7 +326,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
             since = f"price_date_{column.rsplit('_', 1)[-1]}" if column.startswith("return_") else ""
             columns.append((column, unit, since if since in row else ""))
         option = row.get("option_id", "")
-        check(option, seen, f"line {line}, option_id")
+        check(option, options_read, f"line {line}, option_id")
         when = midnight(parse_day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
         if when is not None and when > cutoff:
             seen_at = f"as of {when:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
@@ -522,21 +522,21 @@ class _RoundReader:
                 self.tally.unverifiable[file] += 1
                 self.tally.missing(f"file {file}", files["round_id"])
                 continue
-            seen = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
-            if seen == expected:
+            digest = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
+            if digest == expected:
                 self.tally.verified[file] += 1
             else:
-                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
-                self.tally.problem(place_of(place, path), what)
+                message = f"does not match its hash (got {digest[:12]}, listed {expected[:12]})"
+                self.tally.problem(place_of(place, path), message)
         universe = self._universe(place_of(place, "options.yaml"), files["options.yaml"])
-        manifest, where = None, place_of(place, "manifest.yaml")
-        with note_problems(self.tally, where):
+        manifest, manifest_place = None, place_of(place, "manifest.yaml")
+        with note_problems(self.tally, manifest_place):
             tree = yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
             manifest = as_model(_RoundManifest, tree)
             if manifest.round_id != files["round_id"]:
-                self.tally.problem(where, f"round_id: is another round's (got {manifest.round_id!r})")
+                self.tally.problem(manifest_place, f"round_id: is another round's (got {manifest.round_id!r})")
         # the cutoff: from the briefing, else the manifest's notes, else its creation time; never the deadline
         cutoff, source = None, ""
         if manifest and (in_briefing := stated_cutoff(files["briefing.md"])):
@@ -544,7 +544,7 @@ class _RoundReader:
         elif manifest and (in_notes := stated_cutoff(manifest.notes)):
             cutoff, source = in_notes[0], "manifest.yaml notes"
         elif manifest:
-            with note_problems(self.tally, place_of(where, "created_at")):
+            with note_problems(self.tally, place_of(manifest_place, "created_at")):
                 cutoff, source = parse_time(manifest.created_at), "manifest.yaml created_at"
                 self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
         facts = self._facts(place, files, universe, cutoff) if universe and cutoff else ()

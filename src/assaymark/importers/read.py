@@ -82,7 +82,7 @@ def place_of(*places: str) -> str:
 
 
 def json_objects(
-    what: str, name: str, data: bytes, tally: Tally, progress: Progress | None
+    noun: str, name: str, data: bytes, tally: Tally, progress: Progress | None
 ) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
     """Yield place, bytes and object of each non-blank line; the object is None if invalid, with the problem noted."""
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
@@ -92,7 +92,7 @@ def json_objects(
             tree = json_object(line)
         yield place, line, tree
         if progress is not None:
-            progress(what, done, len(lines))
+            progress(noun, done, len(lines))
 
 
 def json_object(line: bytes) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def json_value(line: bytes) -> Any:
     try:
         return json.loads(line, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
-        seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
-        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
+        excerpt = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
+        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {excerpt!r})") from None
     except UnicodeDecodeError as exc:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
@@ -136,8 +136,8 @@ def yaml_tree(text: str) -> Any:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
-        why = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
-        raise ValueError(f"not YAML: {why}") from None
+        reason = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
+        raise ValueError(f"not YAML: {reason}") from None
 
 
 class ShapeError(ValueError):
@@ -155,13 +155,13 @@ def as_model(kind: type[Model], value: Any) -> Model:
     except ValidationError as exc:
         problems = []
         for problem in problems_of(exc, kind):
-            what = problem.what
+            message = problem.what
             for pattern, words in _PATTERNS.items():
-                what = what.replace(f"must have the form {pattern}", words)
-            if what.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
+                message = message.replace(f"must have the form {pattern}", words)
+            if message.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
                 *parts, _ = (int(part) if part.isdigit() else part for part in problem.where.split("."))
-                what = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
-            problems.append(Problem(problem.where, what))
+                message = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
+            problems.append(Problem(problem.where, message))
         raise ShapeError(problems) from None
 
 
@@ -280,9 +280,9 @@ class DataRow:
         """The same row without reporting of problems, for preliminary reads."""
         return DataRow(self.place, self.cells, Tally(), self.zone)
 
-    def problem(self, column: str | None, what: str) -> None:
+    def problem(self, column: str | None, message: str) -> None:
         """Note a problem of a cell."""
-        self.tally.problem(place_of(self.place, column or ""), what)
+        self.tally.problem(place_of(self.place, column or ""), message)
 
     def text(self, column: str | None, *, needed: bool = False) -> str:
         """Return the text of a cell; empty if it has none."""
@@ -360,9 +360,9 @@ def read_sheet(
     """Read a CSV, JSON or JSONL file (by its name); unreadable rows are noted, counted and left out."""
     sheet = ParsedSheet([])
 
-    def wrong(number: int, what: str) -> None:
+    def wrong(number: int, message: str) -> None:
         sheet.lost += 1
-        tally.problem(f"{name} line {number}", what)
+        tally.problem(f"{name} line {number}", message)
 
     def rows_in(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the rows of an object with dotted columns; an object with a list of orders gives one row per order."""
@@ -381,8 +381,8 @@ def read_sheet(
             yield "", cells
         for at, entry in enumerate(cells.pop(lists[0]) if lists else (), start=1):
             if not isinstance(entry, dict):
-                what = f"must hold objects only (item {at} is {type(entry).__name__})"
-                raise ValueError(f"{lists[0]}: {what}")  # noqa: TRY004
+                message = f"must hold objects only (item {at} is {type(entry).__name__})"
+                raise ValueError(f"{lists[0]}: {message}")  # noqa: TRY004
             yield f"{lists[0]} {at}", cells | _flatten(entry, f"{lists[0]}.")
 
     def add(place: str, tree: Any) -> None:

@@ -109,7 +109,7 @@ class ScoreRecords:
         (i, item), (a, agent), (j, judge) = (
             np.unique(codes[mask], return_inverse=True) for codes in (self.item, self.agent, self.judge)
         )
-        items, agents, judges = ([names[k] for k in left] for names, left in
+        items, agents, judges = ([names[k] for k in used] for names, used in
                                  ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
         return ScoreRecords(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions,
                             self.scores[mask], self.row[mask])  # fmt: skip
@@ -137,16 +137,16 @@ class RoleTable:
         self.problems.refuse()
         self.plain = {_normalise(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
-        taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
-        people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
+        mapped = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
+        people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in mapped)
         self.human = people if wanted.human is None else wanted.human
         self.unknown("--human", "column", wanted.human or (), names)
         self.problems.refuse()
         self.roles = self._roles()
 
-    def unknown(self, flag: str, kind: str, given: Iterable[str], choices: Sequence[str]) -> None:
+    def unknown(self, flag: str, kind: str, names: Iterable[str], choices: Sequence[str]) -> None:
         """Note every name in an option that the table does not have."""
-        for name in given:
+        for name in names:
             if name not in choices:
                 self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
 
@@ -174,11 +174,11 @@ class RoleTable:
             columns = [free[name] for name in names if name in free]
             columns = columns or [free[name] for name in LATE.get(role, ()) if name in free][:1]
             if len(columns) > 1 and role in ("length", "text", "order"):
-                what = f"{abridge(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
-                self.left.append(what)
+                note = f"{abridge(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+                self.left.append(note)
             elif len(columns) > 1:
-                what = f"{abridge(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
-                self.problems.add("header", what)
+                note = f"{abridge(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
+                self.problems.add("header", note)
                 self._open.add(role)
             elif columns:
                 roles[role] = columns[0]
@@ -188,8 +188,8 @@ class RoleTable:
 
     def free(self) -> list[str]:
         """Return the columns without a role."""
-        taken = _source_columns(self.roles) | set(self.human)
-        return [name for name in self.rows.column_names if name not in taken]
+        used = _source_columns(self.roles) | set(self.human)
+        return [name for name in self.rows.column_names if name not in used]
 
     def need(self, *roles: str) -> None:
         """Note every required role without a column, with the column that may be meant."""
@@ -197,21 +197,21 @@ class RoleTable:
         columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
         free, header = self.free(), self.file.unit == "line"
         if not self.roles and not self._open:
-            one = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
-            what = f"no name of a column is known (the table has {columns}{one})"
+            hint = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
+            message = f"no name of a column is known (the table has {columns}{hint})"
             first = "the first line has to name the columns; " if header else ""
             flags = " ".join(f"--map {role}=COLUMN" for role in ("item", "agent", "judge", "score"))
-            self.problems.add("header", f"{what}; {first}say which is what with {flags}")
+            self.problems.add("header", f"{message}; {first}say which is what with {flags}")
             self.problems.refuse()
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                near = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _normalise(name))}), "")
-                what = f"no column is the {role} ({names}, ... are known; the table has {columns})"
+                likely = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _normalise(name))}), "")
+                message = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
-                if role == "agent" and not near and sum(map(self.is_number, free)) > 1:
+                if role == "agent" and not likely and sum(map(self.is_number, free)) > 1:
                     also = "; a table with one column a system is not read: write one row a score"
-                self.problems.add("header", f"{what}; say which with --map {role}={quote(near or 'COLUMN')}{also}")
+                self.problems.add("header", f"{message}; say which with --map {role}={quote(likely or 'COLUMN')}{also}")
 
     def column(self, role: str) -> Any:
         """Return the column of a role as trimmed text, empty for nulls."""
@@ -237,9 +237,9 @@ class RoleTable:
         """Replace characters of names that have a meaning in claim ids; invalid or ambiguous names are noted."""
         labels = [word.translate(NAMES) for word in words]
         for k in [k for k, word in enumerate(labels) if len(word) > 120 or not word.isprintable()][:LISTED]:
-            what = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
+            message = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
             row = -1 if codes is None else int(np.argmax(codes == k))
-            self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
+            self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), message, row)
         if changed := [f"{old} as {new}" for old, new in zip(words, labels, strict=True) if old != new]:
             many = "criteria" if role == "criterion" else f"{role}s"
             self.filled.append(f"names of {many} written without []=,|: {abridge(changed, 3)}")
@@ -306,18 +306,18 @@ class RoleTable:
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
         alike: dict[str, list[int]] = {}  # rows by text, those with a decimal comma under ","
         for row in np.flatnonzero(bad).tolist():
-            seen = cells[row].as_py().strip()
-            alike.setdefault("," if _COMMA.fullmatch(seen) else seen, []).append(row)
+            word = cells[row].as_py().strip()
+            alike.setdefault("," if _COMMA.fullmatch(word) else word, []).append(row)
         if np.isnan(values).all() and len(labels) > 1 and "," not in alike:
             shown = abridge([f"{label:.40}" for label in labels], 5)
             self.problems.add(name, f"holds the labels {shown}; write them as numbers, or two of them as pass and fail")
             return values.copy()
         self.unread = True
-        for seen, (row, *others) in alike.items():
+        for word, (row, *others) in alike.items():
             more = f", and {len(others):,} more like it" if others else ""
-            what = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
-            what += "; write it with a decimal point" if seen == "," else _EMPTY
-            self.problems.add(self.at(row, name), what, row, f"text in {name}")
+            message = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
+            message += "; write it with a decimal point" if word == "," else _EMPTY
+            self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()
 
 
@@ -396,19 +396,19 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     agents = sorted({*sides[0][0], *sides[1][0]})
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
-    own = first == second
+    same = first == second
     cells.problems.rows(
-        own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+        same, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
     )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
         swapped, readable = swap_masks(words)
-        what = "must be ab or ba"
-        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
-    turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
+        rule = "must be ab or ba"
+        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{rule} (got {words[row].as_py()!r:.60})"))
+    reversed = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
     value = np.concatenate([
-        _wins(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
+        _wins(cells, role, first, second, place, way) for role, way in zip(columns, reversed, strict=True)
     ])  # fmt: skip
     rows = np.arange(item.size)
     if twice:
@@ -419,12 +419,12 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
         labels, codes = texts_and_codes(cells.column(role))
         unread.update(labels[code] or "empty" for code in codes[np.isnan(values)].tolist())
-    lost, seen = unread.total(), abridge([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
+    lost, listed = unread.total(), abridge([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
     if lost == value.size:
-        what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
-        cells.problems.add(cells.roles[columns[0]], what)
+        rule = f"no verdict of {lost:,} can be read ({listed}); the name of either agent, A, B and tie can"
+        cells.problems.add(cells.roles[columns[0]], rule)
     elif lost:
-        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
+        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {listed}")
     cells.problems.refuse()
     of_low = np.where(first < second, value, 1 - value)  # share of the agent that is first by name
     order, usable, a = (first > second) ^ swapped, ~np.isnan(of_low), len(agents)
@@ -437,11 +437,11 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     owner = keys // (a * a) * a
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
-    where, at = np.unique(judge * len(items) + item, return_index=True)
+    groups, at = np.unique(judge * len(items) + item, return_index=True)
     scored = ScoreRecords(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
-        rows[at[np.searchsorted(where, cell // a)]],
+        rows[at[np.searchsorted(groups, cell // a)]],
     )  # fmt: skip
     sitting = pair * item.size + rows if twice else pair  # both orders of a row belong together
     return scored, _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
@@ -453,8 +453,8 @@ def swap_masks(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
     flag = bool(pc.any(pc.equal(lower, "0")).as_py())
     swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
     masks = (pc.is_in(lower, pa.array(spellings)) for spellings in (swapped, [*swapped, *_STRAIGHT]))
-    turned, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
-    return turned, readable
+    reversed, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
+    return reversed, readable
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
@@ -463,16 +463,16 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
-    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
+def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], swapped: Bools) -> Floats:
+    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``swapped`` rows show its text second."""
     words, codes = texts_and_codes(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
     if np.isin(slot, (0.0, 1.0)).any():
-        shown = "agent_b's" if turned.all() else "agent_b's in rows that say so" if turned.any() else "agent_a's"
+        shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
-    by_place = np.where(turned, 1 - slot[codes], slot[codes])
+    by_place = np.where(swapped, 1 - slot[codes], slot[codes])
     by_place = np.where(np.isnan(content[codes]), by_place, content[codes])
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 

@@ -95,26 +95,29 @@ def read_rows(
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
+_IN_FOLDERS: Final = (".eval", ".json", ".jsonl", ".ndjson", ".parquet")
+
+
 def _read_folder(path: Path, name: str, keep_going: bool) -> FileRows:
-    """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
+    """Read all logs of one tool, or Parquet files of one table, in a folder and below; other files get a note."""
     logs: list[FileRows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
-        if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
+        if file.is_file() and any(suffix in _IN_FOLDERS for suffix in file.suffixes):
             try:
                 rows = read_rows(file, keep_going=keep_going)
             except InputError as exc:
                 beside.append(f"{file.relative_to(path)} ({exc.problems[0].what:.140})")
                 continue
-            recognised = any(rows.format == kind.name for kind in FORMATS)
+            recognised = any(rows.format == kind for kind in ("Parquet", *(tool.name for tool in FORMATS)))
             logs += [rows] if recognised else []
             beside += [] if recognised else [str(file.relative_to(path))]
     kinds = Counter(rows.format for rows in logs)
     if len(kinds) != 1:
         present = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
         names = ", ".join(kind.name for kind in FORMATS)
-        what = f"a folder holds logs of one tool ({names}; got {present}); name a file of any other table"
-        raise InputError(name, [what, *(f"not read: {file}" for file in beside[:12])])
+        message = f"a folder holds Parquet files or logs of one tool ({names}; got {present}); name a file otherwise"
+        raise InputError(name, [message, *(f"not read: {file}" for file in beside[:12])])
     sizes = np.cumsum([0, *map(len, logs)])
     notes = dict.fromkeys(line for rows in logs for line in rows.said)
     notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
@@ -150,13 +153,13 @@ def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Rec
             rows.append((place if places is None else places[place], row))
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as exc:
         after = f"after {where(rows[-1][0])}" if rows else ""
-        what = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
-        raise InputError(name, [Problem(after, f"{what}; map the columns of a table of your own")]) from None
+        message = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
+        raise InputError(name, [Problem(after, f"{message}; map the columns of a table of your own")]) from None
     if not rows:
         raise InputError(name, [f"is recognised as {tool.name}, without a score in it"])
-    heads = tree[:50] if isinstance(tree, list) else [tree]
+    first_objects = tree[:50] if isinstance(tree, list) else [tree]
     used = tool.reads | (set(tool.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in rows}
-    beside = dict.fromkeys(key for head in heads if isinstance(head, dict) for key in head if key not in used)
+    beside = dict.fromkeys(key for head in first_objects if isinstance(head, dict) for key in head if key not in used)
     notes += _status_note(tree["status"]) if tool is FORMATS[0] else ()
     notes += [f"not read: {', '.join(beside)}"] if beside else []
     return tool.name, rows, tuple(notes)
@@ -176,11 +179,11 @@ def _turn_fields(record: Object) -> dict[str, Any]:
 
 def _number_trials(rows: list[tuple[int, dict[str, Any]]]) -> RowStream:
     """Yield rows with trial numbers, which count repeats of one item, agent and judge."""
-    seen: Counter[tuple[Any, ...]] = Counter()
+    counts: Counter[tuple[Any, ...]] = Counter()
     for _, row in rows:
         key = (row["item"], row["agent"], row["judge"])
-        seen[key] += 1
-        row["trial"] = seen[key]
+        counts[key] += 1
+        row["trial"] = counts[key]
     yield from rows
 
 
@@ -192,8 +195,8 @@ def _inspect_log(tree: Any, name: str) -> Any:
     try:
         read_eval_log = import_module("inspect_ai.log").read_eval_log
     except ImportError:
-        what = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
-        raise InputError(name, [what]) from None
+        message = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
+        raise InputError(name, [message]) from None
     return read_eval_log(io.BytesIO(tree if isinstance(tree, bytes) else json.dumps(tree).encode()))
 
 
@@ -245,9 +248,9 @@ def _promptfoo(tree: Any, _: str) -> RowStream:
     rows = []
     for place, record in enumerate(results):
         provider = record.get("provider")
-        who = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
+        name = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
         label = record.get("promptIdx", (record.get("prompt") or {}).get("label"))
-        agent = f"{who} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(who)
+        agent = f"{name} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(name)
         test = json.dumps([record.get("vars"), (record.get("testCase") or {}).get("assert")], sort_keys=True)
         item = f"test {tests.setdefault(test, len(tests) + 1)}"
         grading = record.get("gradingResult") or {}
@@ -367,8 +370,8 @@ def _openai_evals(tree: Sequence[Object], _: str) -> RowStream:
         payload = event.get("data")
         data: Object = payload if isinstance(payload, dict) else {}
         kind = event.get("type")
-        given = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
-        for judge, value in given.items():
+        values = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
+        for judge, value in values.items():
             if isinstance(value, bool | int | float):
                 row = {"item": str(event.get("sample_id")), "agent": agent, "judge": judge, "score": float(value)}
                 rows.append((place, row))

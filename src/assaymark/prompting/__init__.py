@@ -74,15 +74,15 @@ def is_not_json(text: str) -> bool:
 
 
 def members(
-    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
+    raw: JSON, keys: Sequence[str], noun: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
 ) -> Mapping[str, Any]:
     """Check that a value is an object with exactly these keys; ``otherwise`` is the reason if it is not an object."""
     if not isinstance(raw, dict):
         raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
     if missing := [key for key in keys if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(brief, missing))}")
+        raise Rejected(f"{noun} are missing: {', '.join(map(brief, missing))}")
     if extra := [key for key in raw if key not in keys and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(brief, extra[:3]))}")
+        raise Rejected(f"{noun} are unknown: {', '.join(map(brief, extra[:3]))}")
     return raw
 
 
@@ -131,31 +131,31 @@ def brief(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def whole_number(raw: JSON, what: str, low: int, high: int) -> int:
+def whole_number(raw: JSON, noun: str, low: int, high: int) -> int:
     """Check that a value is a whole number in a range."""
     # In Python True is an int and 4.0 equals 4, but neither was written as a whole number.
     if type(raw) is not int or not low <= raw <= high:
-        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {brief(raw)})")
+        raise Rejected(f"{noun} must be a whole number from {low} to {high} (got {brief(raw)})")
     return raw
 
 
-def bounded_text(raw: JSON, what: str, most: int) -> str:
+def bounded_text(raw: JSON, noun: str, most: int) -> str:
     """Check that a value is a text of bounded length without lone surrogates."""
     if not isinstance(raw, str):
-        raise Rejected(f"{what} must be text (got {brief(raw)})")
+        raise Rejected(f"{noun} must be text (got {brief(raw)})")
     if len(raw) > most:
-        raise Rejected(f"{what} has {len(raw)} characters, at most {most} are allowed")
+        raise Rejected(f"{noun} has {len(raw)} characters, at most {most} are allowed")
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise Rejected(f"{what} holds half of a surrogate pair")
+        raise Rejected(f"{noun} holds half of a surrogate pair")
     return raw
 
 
-def choice(raw: JSON, words: Sequence[W], what: str) -> W:
-    """Check that a value is one of the words; ``what`` describes the requirement."""
+def choice(raw: JSON, words: Sequence[W], requirement: str) -> W:
+    """Check that a value is one of the words; ``requirement`` is the start of the reason if it is not."""
     for word in words:
         if raw == word:
             return word
-    raise Rejected(f"{what} (got {brief(raw)})")
+    raise Rejected(f"{requirement} (got {brief(raw)})")
 
 
 ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
@@ -489,8 +489,8 @@ def refuse_future(decision: Decision, context: Context) -> None:
     ]
     if late:
         more = [f"and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
-        where = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
-        raise InputError(where, [*late[:_MOST_SHOWN], *more])
+        source = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
+        raise InputError(source, [*late[:_MOST_SHOWN], *more])
 
 
 def latest_time(context: Context) -> datetime | None:
@@ -509,10 +509,10 @@ def material_blocks(context: Context) -> list[Block]:
     if book := context.portfolio:
         positions = book.positions
         pairs += [("currency", book.currency), ("cash", number_text(book.cash)), ("nav", number_text(book.nav))]
-    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
+    limits = [(rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in context.constraints]
     instruments = [
-        (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
-        for one in context.instruments
+        (rule.id, rule.symbol or "", rule.name, rule.asset_class, rule.group, "; ".join(rule.aliases))
+        for rule in context.instruments
     ]
     units = [(instrument, number_text(positions[instrument])) for instrument in sorted(positions)]
     tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
@@ -525,11 +525,11 @@ def material_blocks(context: Context) -> list[Block]:
     blocks.append(("facts", _facts_text(context.facts)))
     # The bars of every instrument, oldest first
     bars: list[str] = []
-    for one in context.series:
-        names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
-        columns = [map(repr, map(float, getattr(one, name))) for name in names]  # as `number_text` writes them
-        bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
-        bars += map("\t".join, zip(map(moment, one.times), *columns, strict=True))  # none has a tab that `row` escapes
+    for rule in context.series:
+        names = [name for name in ("open", "high", "low", "close", "volume") if getattr(rule, name)]
+        columns = [map(repr, map(float, getattr(rule, name))) for name in names]  # as `number_text` writes them
+        bars += [row(("bars", str(len(rule.times)), rule.instrument, str(rule.interval_s))), row(("time", *names))]
+        bars += map("\t".join, zip(map(moment, rule.times), *columns, strict=True))  # none has a tab that `row` escapes
     blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]
     return [(label, content) for label, content in blocks if content]
 
@@ -546,14 +546,14 @@ def _facts_text(facts: Sequence[Fact]) -> str:
         if fact.instrument and not isinstance(fact.value, str):
             wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
     lines, shown = list[str](), set[int]()
-    for (source, when), found in wide.items():
+    for (source, when), cells_ in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
-        if any(note for (_, _, note), _ in found):
+        if any(note for (_, _, note), _ in cells_):
             # A note is put in the head of a column only if at least half of the instruments share it.
-            members = Counter(column for column, _ in found)
-            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
-            found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
-        for column, fact in found:
+            members = Counter(column for column, _ in cells_)
+            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in cells_}))
+            cells_ = [(column, fact) for column, fact in cells_ if not fact.note or members[column] >= enough]
+        for column, fact in cells_:
             grid.setdefault(fact.instrument, {}).setdefault(column, fact)
         columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
         count = sum(map(len, grid.values()))
@@ -621,15 +621,15 @@ def read_material(sections: Sequence[Section]) -> Context:
             facts.append(Fact(next(ids), instrument, field, value, unit, cutoff, when, source, note))
         elif kind == "table":
             height, source, as_of, *noted = read_facts_found
-            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-            columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
+            titles = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(titles)
+            columns = [(*match.groups(), note) for match, note in zip(titles, notes, strict=True) if match]
             when = _moment(as_of) if as_of else None
             for _ in range(int(height)):
                 instrument, *values = cells(next(lines))
                 facts += [
-                    Fact(next(ids), instrument, field, float(value), unit, cutoff, when, source, said)
-                    for (field, unit, said), value in zip(columns, values, strict=True)
+                    Fact(next(ids), instrument, field, float(value), unit, cutoff, when, source, remark)
+                    for (field, unit, remark), value in zip(columns, values, strict=True)
                     if value
                 ]
     # The bars of every instrument

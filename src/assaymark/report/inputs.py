@@ -260,8 +260,8 @@ class RunIndex(MeasurementIndex):
 
         def find() -> tuple[Verdict, ...]:
             wanted = kinds or ("first", "pair", "within")
-            mine = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
-            return tuple(sorted(mine, key=lambda v: v.claim.id))
+            chosen = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
+            return tuple(sorted(chosen, key=lambda v: v.claim.id))
 
         return self.once(("on", dimension, *kinds), find)
 

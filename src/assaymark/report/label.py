@@ -99,11 +99,11 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
     pieces, files = list[LabelCycle](), {}
     for material, texts in sheet.cycles:
-        given = _size((material, ()))
-        if (size := given + max(map(_text_size, texts))) > room:
-            what = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
-            raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{what} (without --file)")])
-        pieces += [(material, some) for some in paginate_by(texts, _text_size, room - given)]
+        shared = _size((material, ()))
+        if (size := shared + max(map(_text_size, texts))) > room:
+            text = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
+            raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{text} (without --file)")])
+        pieces += [(material, some) for some in paginate_by(texts, _text_size, room - shared)]
     parts = paginate_by(pieces, _size, room)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")

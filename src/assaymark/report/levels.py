@@ -36,10 +36,10 @@ def study_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
     that it does not support."""
     levels = []
     for level in LEVELS:
-        mine = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
-        quotes = tuple(claim_quote(index, verdict) for verdict in mine[: _SHOWN + _MORE])
-        groups, left = withheld_groups(index) if level == "no-claim" else (), len(mine) - len(quotes)
-        rest = f"{count(left)} more on the page." if left else ""
+        supported = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
+        quotes = tuple(claim_quote(index, verdict) for verdict in supported[: _SHOWN + _MORE])
+        groups, further = withheld_groups(index) if level == "no-claim" else (), len(supported) - len(quotes)
+        rest = f"{count(further)} more on the page." if further else ""
         levels.append(b.ClaimList(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(levels)
 
@@ -98,38 +98,38 @@ def withheld_groups(index: RunIndex) -> tuple[b.WithheldGroup, ...]:
             [v for v in index.on(dimension, kind) if v.publication_level == "no-claim"]
             for kind in ("first", "pair", "within")
         )
-        where, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
+        score, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
         if firsts and pairs and len(firsts) + len(pairs) == len(index.on(dimension, "first", "pair")):
-            withheld.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
+            withheld.append((f"Any ranking of the agents, or a first rank, on {score}.", [*firsts, *pairs]))
         else:
             # Pairs that share agents, as groups; the groups and their pairs in alphabetical order.
             linked: list[tuple[set[str], list[Verdict]]] = []
             for verdict in pairs:
-                near = [group for group in linked if group[0] & set(verdict.claim.subjects)]
-                linked = [group for group in linked if group not in near]
-                linked.append((set(verdict.claim.subjects).union(*(group[0] for group in near)),
-                               [verdict, *(v for group in near for v in group[1])]))  # fmt: skip
-            for _, mine in sorted(linked, key=lambda group: min(group[0])):
-                part = sorted(mine, key=lambda v: sorted(v.claim.subjects))
+                joined = [group for group in linked if group[0] & set(verdict.claim.subjects)]
+                linked = [group for group in linked if group not in joined]
+                linked.append((set(verdict.claim.subjects).union(*(group[0] for group in joined)),
+                               [verdict, *(v for group in joined for v in group[1])]))  # fmt: skip
+            for _, members in sorted(linked, key=lambda group: min(group[0])):
+                part = sorted(members, key=lambda v: sorted(v.claim.subjects))
                 names = sorted({name for v in part for name in v.claim.subjects})
                 whole = len(part) == len(names) * (len(names) - 1) // 2
-                what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
+                claim = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
                 some = [clean(name, 80) for name in names]
                 some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
-                withheld.append((f"{what} {t.listing(some)} on {where}.", part))
+                withheld.append((f"{claim} {t.listing(some)} on {score}.", part))
             if firsts:
                 partly = len(firsts) < len(index.on(dimension, "first"))
-                withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {where}.", firsts))
+                withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {score}.", firsts))
         if close:
-            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
+            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {score}."
             withheld.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
         groups += [b.WithheldGroup(text, _reasons(index, part), len(part)) for text, part in withheld]
         for v in index.cells if dimension == AGGREGATE else ():
             if v.publication_level == "no-claim":
                 stops = [check for check in checks_of(index, v)[0] if check.effect == "stops"]
-                why = tuple(part for stop in stops
+                reasons = tuple(part for stop in stops
                             for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
-                groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
+                groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), reasons, 1))
     return tuple(groups)
 
 
@@ -152,8 +152,8 @@ def _reasons(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     clear = [v for v in pairs if v not in untested and is_significant(index, v)]
     if untested:
         states = {t.state_words(m) for v in untested if (m := index.pair("contrast", v)) is not None}
-        why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
-        part(untested, "", "cannot be tested", f"{why}. ")
+        reason = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
+        part(untested, "", "cannot be tested", f"{reason}. ")
     if unresolved := [v for v in pairs if v not in untested and v not in clear]:
         ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
         order = unresolved[0].claim.asserts_order
@@ -226,12 +226,12 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
         agents = []
         for agent in tier.agents:
             here = possible.get(agent, tier.ranks)
-            # What the judges give it, from lowest to highest.
+            # The range of its scores by single judges.
             judged = None if alone else judged_range(index, AGGREGATE, agent)
             spread = "" if judged is None else index.link(effect_of(index, agent), span(*judged))
-            own = "" if here == tier.ranks else t.ordinal_span(*here)
-            agents.append((clean(agent, 80), index.family(agent), own, spread))
-        # What places a tier, or what stops the orders inside it.
+            own_ranks = "" if here == tier.ranks else t.ordinal_span(*here)
+            agents.append((clean(agent, 80), index.family(agent), own_ranks, spread))
+        # The reason for its rank, or the checks that stop the orders inside it.
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
             placing = sum(tier.agents[0] in pair for pair in orders)
@@ -252,16 +252,16 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
 def leaderboard_section(index: RunIndex) -> b.Section:
     """The leaderboard as a table, with a note on the method of its numbers."""
     level, rows = percent(index.study.inference.level), []
-    for tier, agents, given, bounds, why in board_rows(index):
-        who: list[b.Inline] = []
+    for tier, agents, score, bounds, reason in board_rows(index):
+        members: list[b.Inline] = []
         for name, family, ranks, judged in agents:
             details: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
             details += [b.small(" judges "), judged] if judged else []
-            who.append((b.bold(name), *details, b.small(f" family {family}") if family else ""))
+            members.append((b.bold(name), *details, b.small(f" family {family}") if family else ""))
         none, ends = b.Styled("no range was measured", "gap"), b.small(f" {bounds or 'the tier from end to end'}")
         rank = b.with_note(tier.rank, "" if tier.ranked else " cannot be ranked")
-        rows.append((rank, b.chained(who), none if given is None else (given, ends),
-                     (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {why}"))))  # fmt: skip
+        rows.append((rank, b.chained(members), none if score is None else (score, ends),
+                     (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {reason}"))))  # fmt: skip
     lead = (
         "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
@@ -281,8 +281,8 @@ def leaderboard_section(index: RunIndex) -> b.Section:
         f"{method} A number over a dotted line links to its measurement. ",
         b.Linked("Every measurement with its denominator", "measurements.html"), ".",
     )  # fmt: skip
-    heads = ("Rank", "Agent", f"Panel score, {index.study.scale_text}, with {level} interval", "Verdict")
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board")
+    columns = ("Rank", "Agent", f"Panel score, {index.study.scale_text}, with {level} interval", "Verdict")
+    table = b.Table(columns, tuple(rows), summary="", stacked=True, style="board")
     return b.Section("board", "Who is ahead?", lead, (table, *b.notes([note])))
 
 

@@ -65,16 +65,16 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     if front.notice[0]:
         yield " ".join(front.notice)
     if front.verdict is None:
-        yield Heading(front.said)
+        yield Heading(front.title)
         yield front.also
     else:
-        yield Quote(front.verdict.publication_level, front.said, front.also)
+        yield Quote(front.verdict.publication_level, front.title, front.also)
     yield study_line(index)
     if front.second:
         yield front.second
     if not index.preregistered:
         yield NOT_PREREGISTERED
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels))
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in tally(levels))
     yield from _levels(study_levels(index), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
@@ -83,9 +83,9 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
             tier.rank if tier.ranked else f"{tier.rank}, cannot be ranked",
             "no range" if score is None else f"{score} {bounds}".strip(),
             f"{MARKS[tier.level]}{NBSP}{TAGS[tier.level]}",
-            why,
+            reason,
         )
-        for tier, agents, score, bounds, why in board_rows(index)
+        for tier, agents, score, bounds, reason in board_rows(index)
     )
     yield Grid(("Agent", "Rank", f"Score, {index.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     if (figure := kappa_figure(index)) is not None:
@@ -124,12 +124,12 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     yield Heading(f"{clean(run.title, 120)}: supported claims")
     yield bench.bench_lede(index)
     levels = tally(verdict.publication_level for verdict in run.verdicts)
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels)
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in levels)
     yield from _levels(bench.bench_levels(index))
     grids = []
     for table in (block for group in bench.stage_tables(index) for block in group.blocks if isinstance(block, Table)):
-        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
-        grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
+        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.columns) - len(row.cells)) for row in table.lines)
+        grids.append(Grid(tuple(map(in_words, table.columns)), tuple(rows)))
     if grids:
         yield from (Heading(bench.board_title(bench.pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:
@@ -171,7 +171,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     words = Language(catalogue or english())
     index = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(index))
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in levels_tally(index))
     yield from _levels(season_levels(index), "", words.amount)
     rows = tuple(
         (

@@ -59,11 +59,11 @@ def by_file(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """A path for each key, without extension: safe as a file name, and no two alike."""
     plain = ["-".join(key) for key in keys]
-    seen = Counter(name.lower() for name in plain)
+    counts = Counter(name.lower() for name in plain)
     stems = []
     for key, name in zip(keys, plain, strict=True):
         safe = _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name) and ".." not in name
-        if safe and seen[name.lower()] == 1:
+        if safe and counts[name.lower()] == 1:
             stems.append(f"{folder}/{name}")
             continue
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
@@ -267,7 +267,7 @@ class Frame:
             self._files[f"{path}.svg"] = picture(figure.wide, (*self.styles, *page.styles), self.cited(figure.title))
             if figure.rows is not None:
                 rows = (tuple(map(plain, row.cells)) for row in figure.rows.lines)
-                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.heads)), rows)
+                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.columns)), rows)
         first, *others = page.scripts
         return self.render(
             "page.html", page.title, page.here, "../" * page.path.count("/"), page.styles,

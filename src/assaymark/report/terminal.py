@@ -37,7 +37,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
     parts, worst = list[RenderableType](), limits_of(index)[:_LIMITS]
     if table is None:
-        sentence = front.said if front.verdict is None else f"“{front.said}”"
+        sentence = front.title if front.verdict is None else f"“{front.title}”"
         parts += [Text(f"{' '.join(front.notice)}\n", style="italic")] if front.notice[0] else []
         if not index.preregistered:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
@@ -61,7 +61,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
               for line in table.choices]  # fmt: skip
     parts += [Text(), Text(overview.tiers_words(index), style="bold"), *_tiers(index), Text(), _tally(levels)]
-    parts += [Text(), _signed(top, front.said), *_lines(front.also)] if front.verdict is None else []
+    parts += [Text(), _signed(top, front.title), *_lines(front.also)] if front.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
     first = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
              and v.claim.dimension != AGGREGATE and names_allowed(index)]  # fmt: skip
@@ -70,15 +70,15 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     sentences = (overview.tier_sentences(index) + leads)[:_SAID]
     for group, above in ((sentences, ()), (overview.reversed_sentences(index)[:_TURNED], sentences)):
         own, shared = overview.conditions_of(group, above)
-        for (text, level, _), mine in zip(group, own, strict=True):
-            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
+        for (text, level, _), condition in zip(group, own, strict=True):
+            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {condition}" if condition else "")]
         parts += _lines(shared)
     parts += _lines(overview.best_agents(index))
     parts += [_signed("no-claim", front.second)] if front.second else []
     parts += [Text(), Text(f"Do the judges agree? {scores.agreement_answer(index)}"), *_lines(people_words(index))]
-    for judge, one in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
-        alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
-        same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
+    for judge, pairs in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
+        alike = f"of {counted(pairs['both'], 'pair')} seen in both orders the same text won"
+        same = f"{pairs['same_text'] / pairs['both']:.1%}, the same position {pairs['same_place'] / pairs['both']:.1%}"
         parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
     parts += _lines(scores.pairs_words(index))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
@@ -98,8 +98,8 @@ def _lines(text: str) -> list[RenderableType]:
 
 def _tally(levels: Sequence[Level]) -> Text:
     text = Text()
-    for level, n, what in tally(levels):
-        text.append(f"{_SIGNS[level]} {n} {what}   ", style=_STYLES[level])
+    for level, n, noun in tally(levels):
+        text.append(f"{_SIGNS[level]} {n} {noun}   ", style=_STYLES[level])
     return text
 
 
@@ -127,7 +127,7 @@ def _tiers(index: RunIndex) -> list[RenderableType]:
             bar[round((row.point - low) / (high - low) * (_SPAN - 1))] = "#"
         table.add_row(
             Text(", ".join(row.names)), Text(row.shown.partition(",")[0] or "no range"), Text("".join(bar)),
-            Text(f"{_SIGNS[row.level]} {row.said}", style=_STYLES[row.level]),
+            Text(f"{_SIGNS[row.level]} {row.remark}", style=_STYLES[row.level]),
         )  # fmt: skip
     return [table]
 

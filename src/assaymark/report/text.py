@@ -158,8 +158,8 @@ def detail_of(item: Measurement | None, key: str) -> float | None:
 
 def count_in(item: Measurement, key: str, otherwise: str = "not measured", lead: str = "", end: str = "") -> str:
     """A count from the detail of a measurement between ``lead`` and ``end``; ``otherwise`` if there is none."""
-    found = item.detail.get(key)
-    return f"{lead}{count(found)}{end}" if isinstance(found, int) else otherwise
+    value = item.detail.get(key)
+    return f"{lead}{count(value)}{end}" if isinstance(value, int) else otherwise
 
 
 def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
@@ -312,5 +312,5 @@ def block(text: str, limit: int) -> str:
     >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
     ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')
     """
-    safe, left = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
-    return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
+    safe, excess = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
+    return safe if excess <= 0 else f"{safe}\n[{count(excess)} more characters are not shown]"

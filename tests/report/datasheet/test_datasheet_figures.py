@@ -37,7 +37,7 @@ def texts(panel):
 
 
 def ticks(panel, anchor):
-    """Where the labels of an axis stand: across for "middle", down (the line, not the baseline) for "end"."""
+    """Positions of axis labels: across for "middle", down (of the line, not the baseline) for "end"."""
     key, shift = ("x", 0) if anchor == "middle" else ("y", 4)
     found = [t for t in elements(panel, "text") if t["anchor"] == anchor and t["class"] in ("tk", "tb12")]
     return {t["text"]: float(t[key]) - shift for t in found}

@@ -54,7 +54,7 @@ def told(nav, first: int, last: int) -> tuple[float, float]:
 
 
 def shown(page, where="[data-brush]") -> list[tuple[float, float]]:
-    """What the page says of every line."""
+    """The two shares that the page shows for each line."""
     found = []
     for text in page.locator(f"{where} li").all_inner_texts():
         shares = [float(share.replace("−", "-").replace(",", ".")) for share in SHARE.findall(text)]
@@ -72,7 +72,7 @@ def said_days(page) -> tuple[int, int]:
 
 
 def agrees(page, first: int, last: int) -> None:
-    """What is shown is what Python computes, to the tenth of a percent that is shown."""
+    """Assert that the shown shares equal those computed in Python, to a tenth of a percent."""
     for seen, nav in zip(shown(page), paths(), strict=True):
         assert seen == pytest.approx(told(nav, first, last), abs=0.0501)
 

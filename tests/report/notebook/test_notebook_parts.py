@@ -1,4 +1,4 @@
-"""What a notebook shows of whole results: the words and figures of the pages, and nothing that reaches out of it."""
+"""Whole results in a notebook: the words and figures of the pages, and no link to the network."""
 
 from __future__ import annotations
 

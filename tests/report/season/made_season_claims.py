@@ -1,4 +1,4 @@
-"""What is decided about an invented season, in sentences of its own in two languages."""
+"""Verdicts on an invented season, with sentences of its own in two languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site of a season hands on: valid feeds, a calendar, files without what may not be shown, and its states."""
+"""The files of a season's site: valid feeds, a calendar, tables without hidden values, and states of the season."""
 
 from __future__ import annotations
 

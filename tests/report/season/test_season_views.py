@@ -1,4 +1,4 @@
-"""What stands in single cells of a season's pages."""
+"""The contents of single cells on a season's pages."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_measurements_count_what_they_rest_on():
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
-        return [(str(ref), ref.href.partition("#")[0]) for ref in trail.rests(item)]
+        return [(str(ref), ref.href.partition("#")[0]) for ref in trail.lineage(item)]
 
     for labels, said in (
         ({}, "21 among the answers"), ({"template": "T4"}, "3 among the answers"),

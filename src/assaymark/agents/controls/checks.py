@@ -152,8 +152,8 @@ def context_values(context: Context, actions: Sequence[Action]) -> list[float]:
     sizes += [rule.limit for rule in context.constraints]
     for action in actions:
         sizes += [abs(size) for size in (action.quantity, action.price, action.weight) if size is not None]
-    if (book := context.portfolio) is not None:
-        sizes += [book.cash, book.nav, *map(abs, book.positions.values())]
+    if (portfolio := context.portfolio) is not None:
+        sizes += [portfolio.cash, portfolio.nav, *map(abs, portfolio.positions.values())]
         if (after := try_book_after(context, actions)) is not None:
             sizes += map(abs, (*after.amounts.values(), *after.after.weights.values()))
     return [value for value in sizes if math.isfinite(value)]
@@ -211,8 +211,8 @@ class Feature:
             else:
                 value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
             size = abs(float(self.printed(value).rstrip("%")))
-            gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
-            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not matches_any(sizes, size, 0.005):
+            difference = size + shown if (value > 0) != (true > 0) else abs(size - shown)
+            if difference >= 0.4 * max(size, shown) and difference >= 0.1 and not matches_any(sizes, size, 0.005):
                 return value
         return None
 
@@ -276,10 +276,10 @@ class PrintedFigure:
         body = f"{abs(value):{',' if self.grouped else ''}.{self.decimals}f}"
         return sign + body + self.quote[len(self.quote.rstrip("% ")) :]
 
-    def far_from(self, one: float, other: float) -> bool:
+    def far_from(self, value: float, other: float) -> bool:
         """True if a difference is too large to be due to rounding or truncation at this precision."""
-        gap = abs(one - other)
-        return gap >= FAR_STEPS * self.step and gap >= FAR_SHARE * max(abs(one), abs(other))
+        difference = abs(value - other)
+        return difference >= FAR_STEPS * self.step and difference >= FAR_SHARE * max(abs(value), abs(other))
 
 
 def figures_in(text: str) -> tuple[PrintedFigure, ...]:
@@ -424,11 +424,11 @@ def statements_of(
     mentions, statements, unread = mentions_in(text, context), list[StatedNumber](), list[PrintedFigure]()
     figures = figures_outside(text, mentions)
     for start, end in sentences_of(text):
-        near = [figure for figure in figures if start <= figure.start < end]
+        in_sentence = [figure for figure in figures if start <= figure.start < end]
         nearby = [mention for mention in mentions if start <= mention.start < end]
-        for at, figure in enumerate(near):
-            lead = text[near[at - 1].end if at else start : figure.start].lower()
-            tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
+        for at, figure in enumerate(in_sentence):
+            lead = text[in_sentence[at - 1].end if at else start : figure.start].lower()
+            tail = text[figure.end : in_sentence[at + 1].start if at + 1 < len(in_sentence) else end].lower()
             before = [mention for mention in nearby if mention.end <= figure.start]
             after = [mention for mention in nearby if mention.start >= figure.end]
             # A quantity between a trading verb and an instrument; without such an order the true value is 0.
@@ -510,9 +510,9 @@ def words_without(text: str, names: Sequence[str] = ()) -> list[str]:
     return _LIKENESS_WORD.findall(_NUMERAL.sub(" ", text).lower())
 
 
-def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
+def word_overlap(text: str, other: str, names: Sequence[str] = ()) -> float:
     """Return the Dice coefficient of the words of two texts, in any order; 1 if neither has words."""
-    left, right = Counter(words_without(one, names)), Counter(words_without(other, names))
+    left, right = Counter(words_without(text, names)), Counter(words_without(other, names))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
@@ -655,13 +655,13 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
     sure = former.start in starts if starts else matches_any(values, abs(former.value), former.half)
     # A number with the opposite sign has a size that the context holds; only the sign makes it wrong.
     false = (former.signed and former.value == -other.value) or not matches_any(values, abs(other.value), other.half)
-    digits, far = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
+    digits, apart = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
     return (
         rest,
         count,
         Check("the number before", float(sure), "a right statement", sure, former.quote),
         Check("the number now", float(not false), "held by nothing", false, other.quote),
-        Check("change in last printed digits", digits, "far from rounding", far),
+        Check("change in last printed digits", digits, "far from rounding", apart),
     )
 
 

@@ -47,8 +47,8 @@ def _draw_cell(
                 return last
     if last is None and nothing:
         raise NotMeasurableError(nothing)
-    why = ("; ".join(map(str, c.failed_checks(last.admissibility))) if last else "") or "nothing could be drawn"
-    raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
+    reason = ("; ".join(map(str, c.failed_checks(last.admissibility))) if last else "") or "nothing could be drawn"
+    raise NotMeasurableError(f"{kind} is not admissible as drawn: {reason} (last of {REDRAWS} draws)")
 
 
 # Random phrases for features
@@ -167,8 +167,8 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         ):
             for _ in range(REDRAWS):  # a number that is far from the true one and not in the context
                 value = float(rng.uniform(low, high))
-                far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
-                if far and not c.matches_any(sizes, value, 0.0006):
+                distant = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
+                if distant and not c.matches_any(sizes, value, 0.0006):
                     fill[amount] = shown.format(value)
                     break
             else:
@@ -307,8 +307,8 @@ _SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
 
 def _derive(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
     """Build a derived cell: the orders and confidence of an honest decision, with another text."""
-    given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
-    return Composed(kind, text=text, **given, **more)
+    fields: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
+    return Composed(kind, text=text, **fields, **more)
 
 
 def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
@@ -491,7 +491,7 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     size, low, high = token_count(text), tokens * (1 - c.MATCHED_SHARE), tokens * (1 + c.MATCHED_SHARE)
     statements, _ = c.statements_of(text, context, decision.actions, None)
     cited = {(statement.instrument, statement.about) for statement in statements if statement.kind == "feature"}
-    fresh = [one for one in c.features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
+    fresh = [item for item in c.features_of(context) if (item.instrument, f"{item.kind}_{item.horizon}") not in cited]
 
     def draw(_: int) -> Composed | None:
         longer, have = text, size
@@ -512,8 +512,8 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
                 longer, have = f"{longer} {added}", have + token_count(added)
         return None if have < low else _derive("length_matched", decision, longer, tokens=tokens)
 
-    what = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
-    return _draw_cell("length_matched", draw, context, f"length_matched cannot be made from this decision: {what}")
+    reason = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
+    return _draw_cell("length_matched", draw, context, f"length_matched cannot be made from this decision: {reason}")
 
 
 def _shorten(text: str, low: float, high: float) -> str | None:
@@ -643,15 +643,15 @@ def cell_decisions(
                 idle, draws = idle + 1, draws + 1
                 context_id, context, decision = members[int(at)]
                 source = context_id if decision is None else decision.record_id
-                own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
+                cell_seed = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
                 try:
-                    composed = make(context, decision, np.random.default_rng(own))
+                    composed = make(context, decision, np.random.default_rng(cell_seed))
                 except NotMeasurableError as exc:
                     reason = str(exc)
                     notes.setdefault(source, reason)
                     continue
                 idle, notes[source] = 0, ""
-                yield context_id, context, composed, own
+                yield context_id, context, composed, cell_seed
             if derived:
                 break
         last = reason
@@ -668,9 +668,9 @@ def cell_decisions(
             if (cell := next(queues[cluster], None)) is None:
                 del queues[cluster]
                 continue
-            context_id, context, composed, own = cell
+            context_id, context, composed, draw_seed = cell
             record_id, at = f"{name}-{seed}-{len(batch) + 1:04d}", context.cutoff + timedelta(seconds=1)
-            batch.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
+            batch.append(cell_decision(composed, context_id, record_id, cluster, family, draw_seed, at))
     if len(batch) < count and reasons is None:
         raise NotMeasurableError(f"only {len(batch)} of {count} {kind} cells could be made; the last reason: {last}")
     return batch

@@ -76,8 +76,8 @@ class Catalogue:
             for name, spec, conversion in fields:
                 if conversion or not _FORMAT.fullmatch(spec):
                     wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
-                    what = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
-                    problems.append(Problem(key, what))
+                    problem = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
+                    problems.append(Problem(key, problem))
         expected: Mapping[str, str] = english().texts if language != ENGLISH else texts
         problems += [Problem(key, "is missing") for key in expected if key not in texts]
         problems += [Problem(key, "is no message") for key in sorted({*texts} - {*expected, *_OWN})]
@@ -165,8 +165,8 @@ def built_in_text(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """Return the note for a claim whose judges or agents are built in; empty if none is."""
-    graded, decided = (bool(who) and all(who.values()) for who in (judges, agents))
+    """Return the note for a claim whose judges or agents are built in; empty if none are."""
+    graded, decided = (bool(flags) and all(flags.values()) for flags in (judges, agents))
     if graded and decided:
         return words.say("stand_ins.both")
     lines = []

@@ -206,9 +206,9 @@ Request = tuple[Sequence[str], Sequence[Spot]]
 """The lines of a label and its candidate positions, the best first."""
 
 
-def place_labels(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> list[Spot]:
+def place_labels(requests: Iterable[Request], occupied: Sequence[Box], inside: Box) -> list[Spot]:
     """A position for each label, in order: the first free one, else the one with the least overlap."""
-    boxes, chosen = list(taken), list[Spot]()
+    boxes, chosen = list(occupied), list[Spot]()
     for lines, spots in requests:
         width, best, least = max(text_width(text, 13) for text in lines), (spots[0], inside), math.inf
         for spot in spots:
@@ -236,7 +236,7 @@ def spots_around(x: float, y: float) -> Iterator[Spot]:
 # --- the numbers of a figure as a CSV file beside the page ------------------------------------------------------------
 
 
-def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
     """Rows as CSV with a header; numbers in full precision, and no text that a spreadsheet reads as a formula.
 
     >>> print(csv_text(("agent", "value"), [("Alder", 98.5), ("=x", 1.0)]), end="")
@@ -246,7 +246,7 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
     """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for row in (heads, *rows):
+    for row in (columns, *rows):
         plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
         writer.writerow([f"'{text}" if isinstance(cell, str) and text[:1] in ("=", "+", "-", "@") else text
                          for cell, text in zip(row, plain, strict=True)])  # fmt: skip
@@ -255,15 +255,15 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
     """Paths over the same days as CSV: a row per day, a column per path."""
-    heads = (head, *(name for name, _ in lines))
-    return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
+    columns = (head, *(name for name, _ in lines))
+    return csv_text(columns, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
 
 
 # --- one judge among several: ``judges.css`` highlights the judge under the pointer and dims the others ---------------
 
 
 POINTED: Final = 12
-"""The number of judges on a page that can be marked; the style sheet has a rule for each."""
+"""The number of judges on a page that can be highlighted; the style sheet has a rule for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ class JudgeWords:
 
     at: int
     name: str
-    said: str
+    values: str
 
     @property
     def pointed(self) -> bool:
@@ -282,7 +282,7 @@ class JudgeWords:
 
 def text_alternative(judges: Sequence[JudgeWords]) -> str:
     """All judges with their values: the text alternative of a figure that compares them."""
-    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
+    return "; ".join(f"{judge.name}: {judge.values}" for judge in judges)
 
 
 def judge_class(at: int | None) -> list[str]:

@@ -111,12 +111,12 @@ rank, whose bar is filled by its level."""
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
     """Rank distributions for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
-    heads = rank_heads(places)
+    columns = rank_heads(places)
 
     def draw(called: str, width: float) -> Drawn:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
-        slot, y, parts = (width - left) / len(heads), 22.0, list[svg.Element]([hatch(f"{called}-h")])
-        parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
+        slot, y, parts = (width - left) / len(columns), 22.0, list[svg.Element]([hatch(f"{called}-h")])
+        parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(columns)]
         names = shortened([name for name, *_ in rows], room, 13)
         for (_, shares, supported, level), text in zip(rows, names, strict=True):
             base, bar = y + step - 8, min(slot - 6, 46.0)
@@ -128,10 +128,10 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
             parts.append(line(left, base, width, base, "hair"))
             for place, share in enumerate(binned(shares, places), 1):
                 if share > 0:
-                    middle, height, own = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == supported
-                    kind = ("mh" if level == "headline" else "mq") if own else "bar2"
+                    middle, height, is_rank = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == supported
+                    kind = ("mh" if level == "headline" else "mq") if is_rank else "bar2"
                     parts.append(path(f"M{middle - bar / 2:.1f} {base:.1f}v{-height:.1f}h{bar:.1f}V{base:.1f}z", kind))
-                    parts.append(label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle"))
+                    parts.append(label(middle, base - height - 4, percent(share), "tb" if is_rank else "tk", "middle"))
         return parts, y + 4
 
     return canvas.views(name, title, desc, draw, HALF)
@@ -143,14 +143,14 @@ def rank_heads(places: int) -> tuple[str, ...]:
     >>> place_heads(3), place_heads(10)[-2:]
     (('1', '2', '3'), ('7', '8 to 10'))
     """
-    heads = [str(at) for at in range(1, places + 1)]
-    return tuple(heads) if places <= PLACES else (*heads[: PLACES - 1], f"{PLACES} to {places}")
+    columns = [str(at) for at in range(1, places + 1)]
+    return tuple(columns) if places <= PLACES else (*columns[: PLACES - 1], f"{PLACES} to {places}")
 
 
 def binned(shares: Sequence[float], places: int) -> tuple[float, ...]:
     """Shares added up in the columns of `rank_heads`."""
-    given = [*shares, *([0.0] * places)][:places]
-    return tuple(given) if places <= PLACES else (*given[: PLACES - 1], sum(given[PLACES - 1 :]))
+    padded = [*shares, *([0.0] * places)][:places]
+    return tuple(padded) if places <= PLACES else (*padded[: PLACES - 1], sum(padded[PLACES - 1 :]))
 
 
 Shares = tuple[float, ...] | None
@@ -182,9 +182,9 @@ def scale_use(
         return parts
 
     def draw(_: str, width: float) -> Drawn:
-        left, step, gap, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
+        left, step, space, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
         size, tops = (width - left) / max(len(judges), 1), [22.0 + step * at for at in range(len(rows) + 1)]
-        inner, foot = size - gap, tops[-1] + 8
+        inner, foot = size - space, tops[-1] + 8
         parts: list[svg.Element] = [
             label(0, y + down, fit(words, room, 13)) for (words, _), y in zip(rows, tops, strict=False)
         ]
@@ -207,9 +207,9 @@ def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
     """The stylometric scan: (words, difference) points, with the ``chosen`` split and the ``terse`` limit in words."""
-    lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
-    step = canvas.step_size(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
-    first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
+    lengths, ys, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
+    step = canvas.step_size(max(max(ys) - min(ys), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
+    first, last = math.floor(min(ys) / step), math.ceil(max(ys) / step)
     up, ticks = Scale(first * step, last * step, bottom, top), canvas.tick_labels(first, last, step)
 
     def draw(_: str, width: float) -> Drawn:

@@ -161,11 +161,11 @@ def nav_figure(
         elements: list[svg.Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
         # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
-        taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
+        first, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
         for day, text in words_of.items():
             x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
             elements.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-            if not day or (last >= taken if day == days else x - half >= taken and x + half + 8 <= last):
+            if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
                 anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
                 elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
         return elements, 340.0 if width == WIDE else 296.0
@@ -235,9 +235,9 @@ def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWord
             elements += [label(box.right + 14, y + 4.5, fit(text, room, 13), kind)
                       for (_, text, kind), y in zip(ends, places, strict=True)]  # fmt: skip
         return [*elements, zero]
-    floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
-    elements.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
-    elements += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
+    floor, subject, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
+    elements.append(path(f"M{num(box.left)} {floor}{subject[subject.index('l') :]}V{floor}z", "fall"))
+    elements += [*(path(move, "nv1 thin") for move in moves[:-1]), path(subject, "nav thin"), zero]
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
     elements.append(c.circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])

@@ -21,7 +21,7 @@ from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import counted, fit, interval_of, known, listing, n_words, short_hash, shortened, text_width
 from assaymark.text import clean, count, number, percent, prose
 
@@ -51,43 +51,43 @@ def profile_lines(sheet: r.DatasheetIndex) -> list[b.Inline]:
 
     dark = sheet.get_base("dark_current")
     if known(dark):
-        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
-        lines.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
+        shown, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
+        lines.append((f"Given {shown}, it {still}chose in ", counts(dark), " calls."))
     elif not log:
         lines.append(r.missing_words(dark, "what it does with nothing to choose between"))
     raw = sheet.part("raw")
     if not known(raw):
         lines.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
-        where = "Of the pairs in the log" if log else "Between equal texts"
+        source = "Of the pairs in the log" if log else "Between equal texts"
         # The mechanism, with the pairs that show it; nothing without the decomposition.
-        why: b.Inline = ""
+        reason: b.Inline = ""
         stable, positional, one_sided, *_ = sec.pair_counts(sheet)
         if known(sheet.part("stable")) and stable + positional + one_sided:
-            what = "what was said" if log else "how it was worded"
-            before, strong, after = "partly for ", f"its position and partly for {what}", ""
+            basis = "what was said" if log else "how it was worded"
+            before, strong, after = "partly for ", f"its position and partly for {basis}", ""
             if one_sided > stable + positional:
                 before, strong, after = "mostly in ", "one of the two orders", " only"
             elif positional >= _LED * stable and positional:
-                before, strong, after = "mostly for ", "its position", f", not for {what}"
+                before, strong, after = "mostly for ", "its position", f", not for {basis}"
             elif stable >= _LED * positional and stable:
-                before, strong, after = "mostly for ", what, ", not for its position"
+                before, strong, after = "mostly for ", basis, ", not for its position"
             shares = f"{count(positional)} by position, {count(stable)} by text, {count(one_sided)} in one order only"
-            why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
-        lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
-    # How often it names the better text, if the log labels that.
+            reason = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
+        lines.append((f"{source} it preferred one in ", counts(raw), " calls", reason, "."))
+    # The share of calls that name the better text, if the log labels that.
     calls, pairs = sheet.get_base("truth.accuracy"), sheet.get_base("truth.both")
     if known(calls):
         between = interval_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
         both: b.Inline = (", and in both orders of ", counts(pairs), " pairs") if known(pairs) else ""
         lines.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
-    seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
-    if seen is not None:
-        lines.append(("It noticed one missing requirement in ", counts(seen), " calls."))
-    strict, seen = sheet.part("raw", STRICT), sheet.steps("sensitivity", STRICT).get(sec.ONE)
-    if known(strict) and seen is not None and known(raw) and sheet.base != STRICT:
+    noticed = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
+    if noticed is not None:
+        lines.append(("It noticed one missing requirement in ", counts(noticed), " calls."))
+    strict, noticed = sheet.part("raw", STRICT), sheet.steps("sensitivity", STRICT).get(sec.ONE)
+    if known(strict) and noticed is not None and known(raw) and sheet.base != STRICT:
         opening = "Told to be strict about ties, it preferred one of two equal texts in "
-        lines.append((opening, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
+        lines.append((opening, counts(strict), " calls and noticed the missing requirement in ", counts(noticed), "."))
     if floors := [m.value for m in sheet.known("point.vacuum_score")]:
         lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
@@ -240,16 +240,16 @@ def judge_page(
     drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
     planted, seeing, ladder = sec.planted_section(sheet), sensitivity_plots(sheet, drawn), sec.ladder_table(sheet)
     # Quantities that a log cannot give, each with the reason.
-    absent = [(what, why) for name, what, why in _ABSENT if log and not sheet.known(name)]
+    absent = [(subject, reason) for name, subject, reason in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
     slot = sheet.part("slot_1_share")
     notes = [f"Position 1 won {r.of_n(slot)} pairs in which one position won both orders."] if known(slot) else []
     if len(fit) > PEERS:
-        left = listing([peer.name for peer in fit[PEERS:]])
-        notes.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
+        others = listing([peer.name for peer in fit[PEERS:]])
+        notes.append(f"Figures draw four peers, by name; not drawn: {clean(others, 300)}.")
     if unfit:
-        what = "another log or instruction" if log else "other texts or under another prompt"
-        notes.append(f"Measured on {what}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
+        subject = "another log or instruction" if log else "other texts or under another prompt"
+        notes.append(f"Measured on {subject}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
     blocks: tuple[b.Block, ...] = (r.plot_blocks(preference_plots(sheet, drawn)), *b.notes(notes))
     sections = [b.Section("quiet", quiet, sec.preference_answer(sheet), blocks)]
     if seeing:
@@ -258,14 +258,14 @@ def judge_page(
         sections.append(b.Section("seeing", "Which differences does it notice?", sec.sensitivity_answer(sheet), blocks))
     sections += sec.topic_sections(sheet)
     if absent:
-        lines = tuple((b.bold(what), f": not measured, {why}.") for what, why in absent)
+        lines = tuple((b.bold(subject), f": not measured, {reason}.") for subject, reason in absent)
         lead = "Not measured, because it needs texts that were built for it."
         sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
     size = counted(len(every.rows), "measurement")
-    own, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
+    here, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
     rows = (
-        b.Group(f"Show {size}", (every,), folded="phone") if own else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
+        b.Group(f"Show {size}", (every,), folded="phone") if here else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
     )
     sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows if every.rows else none,)))
     not_claimed = b.Items(tuple(prose(text, 400) for text in sheet.sheet.non_claims))
@@ -348,8 +348,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     drawn, notes = sheets[:DRAWN], list[str]()
     if not all(r.comparable(sheets[0].sheet, sheet.sheet) for sheet in sheets):
         groups: dict[tuple[str, str, str], list[str]] = {}
-        for one, sheet in ((one, one.sheet) for one in sheets):
-            groups.setdefault((sheet.source, sheet.manifest, sheet.prompts.get(BASE, "")), []).append(one.name)
+        for judge, sheet in ((judge, judge.sheet) for judge in sheets):
+            groups.setdefault((sheet.source, sheet.manifest, sheet.prompts.get(BASE, "")), []).append(judge.name)
         listed = "; ".join(clean(listing(names), 200) for names in groups.values())
         within = "Not all judges saw the same texts under the same prompt. Numbers compare within a group only"
         notes.append(f"{within}: {listed}.")
@@ -408,8 +408,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
             "Unweighted Cohen’s κ of each pair of judges: on the text that each prefers once both orders are "
             "averaged, then on the position, call by call. Both may agree and be wrong."
         )
-        heads = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
-        kappa = b.Table(heads, agreed, frozenset({2, 3, 4}), "")
+        columns = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
+        kappa = b.Table(columns, agreed, frozenset({2, 3, 4}), "")
         sections.append(b.Section("kappa", "Do they prefer the same texts?", lead, (kappa,)))
     not_claimed = tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims))
     sections.append(b.Section("non-claims", "What this page does not claim", blocks=(b.Items(not_claimed),)))
@@ -439,10 +439,10 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     both = [(sec.operating_point(s, s.base), sec.operating_point(s, STRICT)) for s in sheets]
 
     def grid(name: str, width: float) -> Drawn:
-        gap, parts = 16.0, list[svg.Element]()
-        size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
+        space, parts = 16.0, list[svg.Element]()
+        size, height = (width - space) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
-            x, y, (base, strict), inner = (at % 2) * (size + gap), (at // 2) * height, both[at], list[svg.Element]()
+            x, y, (base, strict), inner = (at % 2) * (size + space), (at // 2) * height, both[at], list[svg.Element]()
             if name.startswith("curves") and curves[at].points:
                 inner = small_curve(curves[at], size, _CELL[0])
             elif not name.startswith("curves") and base and strict:
@@ -462,9 +462,9 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
             run = sheet.steps("sensitivity", sheet.base)
             threshold = sheet.link(sheet.get_base("threshold"), sec.threshold_line(sheet))
             rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
-        heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
+        columns = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
-        table = b.Table(heads, tuple(rows))
+        table = b.Table(columns, tuple(rows))
         ladder = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
@@ -476,8 +476,8 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
         "Filled: ties allowed. Empty: strict."
     )
-    heads = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
-    table = b.Table(heads, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
+    columns = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
+    table = b.Table(columns, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
     return ladder, r.Plot(title, caption, "segments", grid, table, judges=judges)
 
 
@@ -498,7 +498,7 @@ def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
 
 
 def render_datasheet(
-    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, rests: Rests = lambda _: (),
+    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, lineage: Lineage = lambda _: (),
 ) -> Mapping[str, str]:  # fmt: skip
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
@@ -510,7 +510,7 @@ def render_datasheet(
     fit = r.index_sheets([peer for peer in others if r.comparable(sheet, peer)])
     unfit = r.index_sheets([peer for peer in others if not r.comparable(sheet, peer)])
     this = r.DatasheetIndex.of(sheet)
-    every = sec.measurement_table(this, rests)
+    every = sec.measurement_table(this, lineage)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
     files = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
@@ -529,8 +529,8 @@ def render_comparison(
 ) -> Mapping[str, str]:
     """Several judges on one page, sorted by name: small multiples and one table. Judges are not ranked."""
     names = [sheet.judge for sheet in sheets]
-    one = "a comparison needs one of each judge"
-    problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in duplicates(names)]
+    rule = "a comparison needs one of each judge"
+    problems = [Problem("judge", f"{name!r} has two datasheets; {rule}") for name in duplicates(names)]
     if not names:
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:

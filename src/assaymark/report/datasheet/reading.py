@@ -103,8 +103,8 @@ class DatasheetIndex(MeasurementIndex):
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
-        made = cls(by_key, named, sheet, printed_name(sheet.judge), base, condition, tuple(items))
-        return replace(made, links={m.id: f"{made.rows_page}#{row_anchor(m)}" for m in sheet.measurements})
+        index = cls(by_key, named, sheet, printed_name(sheet.judge), base, condition, tuple(items))
+        return replace(index, links={m.id: f"{index.rows_page}#{row_anchor(m)}" for m in sheet.measurements})
 
     @property
     def is_log(self) -> bool:
@@ -354,7 +354,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def missing_words(measurement: Measurement | None, what: str) -> str:
+def missing_words(measurement: Measurement | None, subject: str) -> str:
     """The sentence that something is not measured, with the reason."""
-    why = "not measured" if measurement is None else state_words(measurement)
-    return f"{what[0].upper()}{what[1:]} is {why}{'' if why.endswith('.') else '.'}"
+    reason = "not measured" if measurement is None else state_words(measurement)
+    return f"{subject[0].upper()}{subject[1:]} is {reason}{'' if reason.endswith('.') else '.'}"

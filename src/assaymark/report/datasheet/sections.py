@@ -11,12 +11,12 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, chained, notes, row_filters, small
+from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.charts.intervals import AxisRow, Mark
+from assaymark.report.charts.intervals import AxisRow, LevelMark
 from assaymark.report.datasheet import reading as r
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
@@ -32,11 +32,11 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     """
     log, axes = all(s.is_log for s in sheets), name == "axes"
     title = "By position, or by text?" if log else "By position, or by wording?"
-    heads, names = ("Same position wins both orders", "Same text wins both orders"), ("Same position", "Same text")
+    columns, names = ("Same position wins both orders", "Same text wins both orders"), ("Same position", "Same text")
     measures, note = ("positional", "stable"), ""
     if axes:
         title = "Nothing to choose, and only wording to choose by"
-        heads = ("Null pairs: chooses with nothing to choose", "Swayed by wording alone (stable)")
+        columns = ("Null pairs: chooses with nothing to choose", "Swayed by wording alone (stable)")
         measures = ("null-pair preference", "stable cross-sensitivity")
         names = (r.capital(measures[0]), r.capital(measures[1]))
     elif log:
@@ -57,13 +57,13 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
         cells = (r.value_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
         if known(x) and known(y):
-            own = "this judge" if focus and not at and len(pairs) > 1 else ""
-            points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, own))
-            words = (f"{what} {interval(m.value, m.low, m.high, 3)}" for what, m in zip(measures, (x, y), strict=True))
+            remark = "this judge" if focus and not at and len(pairs) > 1 else ""
+            points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, remark))
+            words = (f"{noun} {interval(m.value, m.low, m.high, 3)}" for noun, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
         title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption, name,
-        lambda _, width: charts.share_map(points, heads, width),
+        lambda _, width: charts.share_map(points, columns, width),
         Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
         tuple(judges),
     )  # fmt: skip
@@ -80,19 +80,19 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         if not known(sheet.part("stable")):
             continue
         pairs, raw = pair_counts(sheet), sheet.part("raw")
-        what = "preference" if sheet.is_log else "false preference"
-        head = f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
+        noun = "preference" if sheet.is_log else "false preference"
+        head = f"{noun} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
         rows.append((sheet.name, pairs, head, at))
         linked = (sheet.link(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
         counts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
-    heads = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
-    what = "pairs of the log" if log else "pairs of equal texts"
+    columns = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
+    noun = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
-        title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.", "parts",
+        title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
         draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
-        table=Table(heads, tuple(cells), _RIGHT),
+        table=Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
@@ -115,8 +115,8 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
         rows.append(AxisRow(words, shown, "", m.value, bounds_of(m), "mh"))
     cells = tuple((words, *r.value_cells(sheet, m)) for words, m in variants)
     if known(filler):
-        left = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
-        note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
+        against = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
+        note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{against}."
     return r.Plot(
         title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
         name="near", desc="; ".join(f"{row.title}: {row.shown}" for row in rows),
@@ -138,10 +138,10 @@ def decomposition_sum(sheet: r.DatasheetIndex) -> str:
         return ""
     both, rest = pair_counts(sheet), round((other.value if known(other) else 0.0) * 2 * stable.n)
     calls = [2 * both[0], 2 * both[1], both[2], rest]
-    what = "Preference" if sheet.is_log else "False preference"
-    formula = _FORMULA.replace("False preference", what)
+    noun = "Preference" if sheet.is_log else "False preference"
+    formula = _FORMULA.replace("False preference", noun)
     total = f"In calls: {' + '.join(map(count, calls))} = {count(sum(calls))} of {count(2 * stable.n)}."
-    share = f"{what} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
+    share = f"{noun} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
     return f"{formula} {total} {share}".rstrip()
 
 
@@ -163,7 +163,7 @@ def preference_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on false preferences."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
     shares = ((sheet.get_base("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
-    named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if known(m)]
+    named = [f"in {r.of_n(m)} calls {setting}" for m, setting in shares if known(m)]
     return f"It named a text {listing(named)}." if named else "Nothing of this was measured."
 
 
@@ -255,8 +255,8 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
                 cells.append("not measured" if m is None else sheet.link(m, f"{r.value_words(m)}{ends}"))
             calls = count(by_name["sensitivity"][delta].n)
             rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
-    heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
+    columns = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
+    return Table(columns, tuple(rows), frozenset(range(1, len(columns)))) if rows else None
 
 
 def sensitivity_answer(sheet: r.DatasheetIndex) -> str:
@@ -286,14 +286,14 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     base, strict = operating_point(sheet, sheet.base), operating_point(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
-        why = "The strict instruction was not run on equal texts and on the ladder."
-        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else why)
+        reason = "The strict instruction was not run on equal texts and on the ladder."
+        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else reason)
     rows = []
     for prompt in (sheet.base, STRICT):
-        raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
-        cells = (r.value_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
+        raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
+        cells = (r.value_cells(sheet, m)[:2] for m in (raw, noticed) if m is not None)
         rows.append((r.arm_words(prompt), *chain.from_iterable(cells)))
-    heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
+    columns = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
     # The outcomes at small differences under the strict prompt, and at the largest.
     steps, wrong, ties = (sheet.steps(name, STRICT) for name in ("sensitivity", "wrong_rate", "tie_rate"))
     lost = []
@@ -310,16 +310,16 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
         title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in points),
         draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
-        table=Table(heads, tuple(rows), frozenset({1, 2, 3, 4})),
+        table=Table(columns, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
 def operating_point(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     """The operating point under a prompt; None unless both of its shares were measured."""
-    raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
-    if not known(raw) or seen is None:
+    raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
+    if not known(raw) or noticed is None:
         return None
-    return charts.MapPoint(r.arm_words(prompt), raw.value, seen.value, bounds_of(raw), bounds_of(seen))
+    return charts.MapPoint(r.arm_words(prompt), raw.value, noticed.value, bounds_of(raw), bounds_of(noticed))
 
 
 # Every measurement as a row, with the planted value for a built-in judge.
@@ -329,12 +329,12 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def measurement_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, prompt and step; ``rests`` gives the answers that one was computed from."""
+def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) -> Table:
+    """All measurements by kind, prompt and step; ``lineage`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
-        state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, links, method = planted.get(m.id), rests(m), clean(m.method, 220)
+        state, _, reason = state_words(m).partition(": ") if m.value is None else ("", "", "")
+        value, links, method = planted.get(m.id), lineage(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
         leads = leads or bool(links)
         if sheet.is_log:  # of a log's texts only identity is known
@@ -348,20 +348,20 @@ def measurement_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> T
             (r.title_of(m.name, log=sheet.is_log), small(r.subject_words(m, log=sheet.is_log))),
             Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
-            Styled(why or "no reason given", "un") if state else r.interval_words(m),
+            Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
     level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
     method = "Method, and what it rests on" if leads else "Method"
-    heads = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
+    columns = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
     return Table(
-        heads, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
+        columns, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
         id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
-        what="measurements",
+        search="measurements",
     )  # fmt: skip
 
 
@@ -386,15 +386,15 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             rows.append((", ".join(filter(None, (r.title_of(m.name), r.subject_words(m)))), number(value, 3),
                          sheet.link(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
                          inside))  # fmt: skip
-    where = "are in the table of every measurement; here the main ones and all outside."
-    remarks = [f"{count(len(pairs))} planted values {where}"]
+    remark = "are in the table of every measurement; here the main ones and all outside."
+    remarks = [f"{count(len(pairs))} planted values {remark}"]
     unmatched = sorted(key for key in planted if key not in measured)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
-    heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
-    table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
-    # How many planted values are inside the intervals.
+    columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
+    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
+    # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."
     if read:
@@ -458,7 +458,7 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
         )
         table = _quantities(sheet, graded)
         sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
-    # Whether the same question gets the same answer.
+    # Repeatability: the share of equal outcomes in two trials.
     again, title = sheet.get("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and not known(again):
         sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
@@ -470,17 +470,17 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
             beyond = f"Beyond chance, unweighted κ between trials is {shown}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
         over = f"Over {n_words(again)}: {clean(again.method, 200)}."
-        sections.append(_section("repeat", title, answer, said=(over, beyond)))
+        sections.append(_section("repeat", title, answer, also=(over, beyond)))
     return [section for section in (*sections, _drift(sheet)) if section is not None]
 
 
 def _section(
-    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, said: Sequence[str] = ()
+    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, also: Sequence[str] = ()
 ) -> Section:
     """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
     blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
-    return Section(id, title, answer, (*blocks, *notes(said), *tables))
+    return Section(id, title, answer, (*blocks, *notes(also), *tables))
 
 
 def _dots(name: str, title: str, caption: str, rows: Sequence[AxisRow], table: Table, line: float | None) -> r.Plot:
@@ -519,23 +519,23 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     answer = "Neither its floor, nor its slope, nor its verbosity is defined."
     if parts:
         answer = f"By dimension, {listing(parts)}."
-    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
-    said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
+    terms = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
+    lines = [f"Neighbouring steps in the right order, ties half: {', '.join(terms)}. Chance is 50 %."] if terms else []
     # The meaning of the length effect, and the number of pairs where the scale's end hides it.
     lengths = list(sheet.all("point.verbosity"))
-    if found := [m for m in lengths if known(m)]:
-        said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
-        alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
+    if effects := [m for m in lengths if known(m)]:
+        lines.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
+        alone = [m for m in effects if m.labels.get("dimension") != AGGREGATE]
         stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
         if stuck:
-            said_of.append(
+            lines.append(
                 f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both texts stand at one end of "
                 "the scale: no worth of length can show there, and the estimate is too close to 0."
             )
     elif lengths:
-        said_of.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
+        lines.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
     listed = _quantities(sheet, orders) if orders else None
-    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, said_of)
+    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, lines)
 
 
 def _drift(sheet: r.DatasheetIndex) -> Section | None:
@@ -558,7 +558,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
             change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
-            filled: Mark = "mh" if of in moved else "mn"
+            filled: LevelMark = "mh" if of in moved else "mn"
             drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
         cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
@@ -572,8 +572,8 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     if verdict is None:
         answer = "No verdict was given on the differences below."
     elif word == "not comparable":
-        why = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
-        answer = f"{_VERDICTS[word]}: {why}."
+        reason = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
+        answer = f"{_VERDICTS[word]}: {reason}."
     elif word == "shifted":
         named = sorted(map(drift_subject, moved))
         more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
@@ -582,12 +582,12 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         answer += f" A shift of up to {number(widest, 2)} is still possible."
     plots: tuple[r.Plot, ...] = ()
     if any(row.value is not None for row in drawn):
-        heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
-        table = Table(heads, tuple(cells), frozenset(range(1, 7)))
+        columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
+        table = Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
-    left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
-    remarks = (left,) if len(drawn) < len(shifts) else ()
+    note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    remarks = (note,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)
 
 

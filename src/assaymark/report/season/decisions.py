@@ -113,7 +113,7 @@ def decisions_answer(index: AgentIndex) -> str:
 
 def prompt_link(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
-    place = index.lookup.record("decisions", index.agent.name, step.decision.record_id)
+    place = index.season.record("decisions", index.agent.name, step.decision.record_id)
     return b.Linked(index.say("decisions.source"), place) if place else ""
 
 
@@ -148,14 +148,14 @@ def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardLi
 
 def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     """One decision in full: rationale, orders, fills, rejections, flags and mismatches."""
-    words, (first, *others), given = index.words, decision_keys(step), order_texts(step)
+    words, (first, *others), stated = index.words, decision_keys(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := prompt_link(index, step)) else []
     # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
-    orders = [b.verbatim(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
-    more = len(given) - _ORDERS
+    orders = [b.verbatim(clean(order, _ORDER)) for order in stated[:_ORDERS] if order != _NO_ORDER[1]]
+    more = len(stated) - _ORDERS
     refused: list[b.Inline] = []
     for refusal in step.rejections:
         line: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
@@ -190,20 +190,20 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     texts: list[b.Block] = []
     reasons, problem = step.decision.rationales, reply_problem(step)
     if (silent := is_unanswered(step.decision)) or problem:
-        what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Prose((b.bold(what), " ", b.verbatim(clean(problem, _REASON))), "state"))
+        notice = words.say("decisions.unanswered" if silent else "decisions.unread")
+        texts.append(b.Prose((b.bold(notice), " ", b.verbatim(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
         texts.append(b.Prose(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
     for kind, text in ((rationale.kind, rationale.text) for rationale in reasons):
         if kind != last:
             texts.append(b.Prose(words.word("text", kind), "hd"))
-        last, left = kind, len(text) - _TEXT
+        last, rest = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
         body: tuple[b.Prose, ...] = (b.Prose(b.verbatim(passage), "said"),)
-        body += (b.Prose(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
-        folded = len(passage) > _SHOWN or left > 0
+        body += (b.Prose(words.say("decisions.cut", n=rest), "sub"),) if rest > 0 else ()
+        folded = len(passage) > _SHOWN or rest > 0
         texts.append(b.Group(b.verbatim(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
     blocks = (b.Prose(b.chained(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
@@ -250,11 +250,11 @@ def mismatch_words(words: Language, text: str) -> str:
         stated, recomputed = (words.catalogue.number(float(match[name]), ".10g") for name in ("stated", "recomputed"))
     except ValueError:
         return shown
-    what = words.word("mismatch", match["kind"])
+    subject = words.word("mismatch", match["kind"])
     if match["symbol"]:
-        what = words.say("mismatch.of", what=what, symbol=match["symbol"])
-    where = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
-    return words.say("mismatch.said", what=what, stated=stated, recomputed=recomputed, where=where)
+        subject = words.say("mismatch.of", what=subject, symbol=match["symbol"])
+    place = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
+    return words.say("mismatch.said", what=subject, stated=stated, recomputed=recomputed, where=place)
 
 
 # --- the fact check ---------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def ledger_table(
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = index.words, list[b.TableRow]()
+    words, rows = index.words, list[b.PageRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -293,41 +293,41 @@ def ledger_table(
             opened, closed = words.quoted("\n").split("\n")
             quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
-        seen = "; ".join(
+        fields = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
             for part in saw.split("; ")
         )
         # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
-        for given in states:
-            judged.append(state(given))
+        for judged_as in states:
+            judged.append(state(judged_as))
             if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
-                judged.append(b.small(", ".join(clean(judge, 40) for judge, says in line.judges.items()
-                                                if says == given)))  # fmt: skip
+                judged.append(b.small(", ".join(clean(judge, 40) for judge, judge_state in line.judges.items()
+                                                if judge_state == judged_as)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
-            b.verbatim(seen) if saw else b.small(words.say("ledger.no_field")),
+            b.verbatim(fields) if saw else b.small(words.say("ledger.no_field")),
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
-        rows.append(b.TableRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
+        rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
     # The filters: all, each state that occurs, and disagreements between the layers.
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
     keys = [key for row in rows for key in (row.key, row.also)]
-    heads = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
+    header = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
     filters = words.filters(keys, titles, len(rows)) if name else ()
-    what = index.say("ledger.what")
-    return b.Table(heads, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, what=what)
+    box = index.say("ledger.what")
+    return b.Table(header, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, search=box)
 
 
 def ledger_answer(index: AgentIndex) -> str:
     """The number of sentences that the fact check supports, contradicts or cannot decide."""
     if not index.lines:
         return index.say("ledger.empty")
-    seen, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words
+    tally, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words
     counts = tuple(
-        f"{words.amount(seen[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if seen[key]
+        f"{words.amount(tally[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if tally[key]
     )
     return index.say("ledger.counted", n=len(index.lines), counts=counts)
 
@@ -339,12 +339,12 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
         sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
-        chance, found, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
-        if chance is not None and found is not None and corrected is not None and of is not None:
-            values = {"chance": words.percent(chance), "observed": words.percent(found),
+        chance, actual, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
+        if chance is not None and actual is not None and corrected is not None and of is not None:
+            values = {"chance": words.percent(chance), "observed": words.percent(actual),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
             sentence = f"{sentence} {index.say('ledger.chance', **values)}"
-        lines.append(index.lookup.note(item, sentence))
+        lines.append(index.season.note(item, sentence))
     elif item is not None:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
@@ -356,14 +356,14 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in index.lines)]
     layers += (Counter(line.judges.get(name, "") for line in index.lines) for name in judges)
-    others = sorted({state for seen in layers[1:] for state in seen if state} - {*STATES})
+    others = sorted({state for tally in layers[1:] for state in tally if state} - {*STATES})
     rows = tuple(
-        (words.word("claim_state", state), *(words.amount(seen[state]) for seen in layers))
+        (words.word("claim_state", state), *(words.amount(tally[state]) for tally in layers))
         for state in (*STATES, *others, NO_NUMBER)
-        if any(seen[state] for seen in layers)
+        if any(tally[state] for tally in layers)
     )
-    heads = (index.say("ledger.head.state"), index.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
-    counts = b.Table(heads, rows, frozenset(range(1, len(heads))), index.say("ledger.counts"))
+    columns = (index.say("ledger.head.state"), index.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
+    counts = b.Table(columns, rows, frozenset(range(1, len(columns))), index.say("ledger.counts"))
     return *b.notes((*lines, index.say("ledger.derivable"))), counts
 
 
@@ -435,8 +435,8 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
         currency=clean(index.run.plan.currency, 12),
     )  # fmt: skip
-    heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
-    table = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
+    columns = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
+    table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
     more: dict[str, Any] = {"title": title, "brush": brush, "table": table, "scales": scales, **shown}
@@ -481,8 +481,8 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     tables = (("holdings", of_held, owned, frozenset((1, 2)), "held"),
               ("latest", of_latest, latest, frozenset[int](), "latest who"))  # fmt: skip
     columns = tuple(
-        (b.Group(words.say(f"accounts.{name}"), (b.Table(heads, tuple(rows), right, "", stacked=True, style=style),)),)
-        for name, heads, rows, right, style in tables
+        (b.Group(words.say(f"accounts.{name}"), (b.Table(header, tuple(rows), right, "", stacked=True, style=style),)),)
+        for name, header, rows, right, style in tables
         if rows
     )
     lede = words.say("accounts.now_lede", day=words.day(index.run.last))

@@ -39,9 +39,9 @@ BandNames = tuple[str, str, str]
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     """The axis of all strips of a page: it holds both boundaries and all points, with room for the names."""
-    given = list(points)
-    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in given)))
-    high = max((bands.strong + _ROOM, *(value + _NEAR for value in given)))
+    values = list(points)
+    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in values)))
+    high = max((bands.strong + _ROOM, *(value + _NEAR for value in values)))
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
@@ -105,7 +105,7 @@ def part_figure(
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
             parts += _names(bands, scale, names, _TOP - 10)
         for at, (name_of, weight, points, lowered) in enumerate(rows):
-            # The title stands beside its marks, or above them on a phone.
+            # The title is beside its markers, or above them on a phone.
             top, edge, start, halo = _TOP + height * at, scale.right - 4, scale.left + 4, " halo"
             y, text = top + 32.0, top + 18.5
             if not above:
@@ -137,10 +137,10 @@ _TOTAL: Final = "season.total"
 
 def season_leaderboard(index: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
-    words, n, rows, axes = index.words, index.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
+    words, n, rows, axes = index.words, index.graders, list[b.PageRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(index):
         agent, row = index.agents[place.agent], index.rows.get(place.agent)
-        ranks, total, why = ranks_words(place, words), total_words(index, place), words.text(place.why)
+        ranks, total, reason = ranks_words(place, words), total_words(index, place), words.text(place.why)
         note = words("board.unresolved") if place.first != place.last else ""
         band, spread = band_words(row, words, place.shown), index.tier_range(place.agent, _TOTAL)
         # The range of the whole tier, for an agent that shares it.
@@ -152,29 +152,29 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         text = words("board.points", points=total) if graded and not points else None
         position: b.Inline = b.Styled(band, "un")
         if ranks:
-            position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
+            position = (b.bold(ranks), *((b.small(note),) if note != reason else ()))
         name = clean(agent.name, 60)
-        rows.append(b.TableRow((
+        rows.append(b.PageRow((
             (b.Linked(name, index.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
             strip_markup(index, place.level, points, text),
             *account_facts(index, place.agent),
-            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
+            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(reason)),
         )))  # fmt: skip
         axes.append((name, *(cell for _, cell in judged_cells(index, place))))
     for path in index.run.paths:
         if path.baseline:
             facts = account_facts(index, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.TableRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
-    heads: tuple[b.Inline, ...] = (
+            rows.append(b.PageRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+    header: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
         strip_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
         words("board.verdict"),
     )  # fmt: skip
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
-                  columns=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
+    table = b.Table(header, tuple(rows), summary="", stacked=True, style="board season", wide=True,
+                  styles=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
     columns = axis_heads(index)
     parts = b.Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
     about = b.notes((" ".join(board_notes(index)),))
@@ -271,8 +271,8 @@ def judged_points(index: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
     shown = index.shown(agent)
     pairs = [(grade.composite, index.judge_place(grade.judge) if shown else None) for grade in index.grades[agent]]
-    given = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
-    return tuple(given) if shown or len(given) > 1 else ()
+    ordered = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
+    return tuple(ordered) if shown or len(ordered) > 1 else ()
 
 
 def axis_heads(index: SeasonIndex) -> tuple[str, ...]:

@@ -41,8 +41,8 @@ def single_section(index: RunIndex) -> b.Section:
             "over all differences on the dimensions; it decides no claim. More findings of one judge are no evidence "
             f"of more differences between agents: {lead}what one judge alone finds is not supported."
         )
-    heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
-    discoveries = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
+    columns = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
+    discoveries = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
     group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if singles else None
     pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in index.all("single.rho")})
     orders = [
@@ -169,7 +169,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
-    heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
+    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
     families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", dimension=AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:
@@ -220,7 +220,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     )
     return b.section(
         "stability", "Does each order hold without any one judge family?", answer,
-        b.notes([note] if overall else []), b.table_of(heads, rows, 5),
+        b.notes([note] if overall else []), b.table_of(columns, rows, 5),
         b.table_of(("Pair", *without, "Result"), pairs if families else (),
                  summary="Every pair of the overall score without each judge family"),
         b.table_of(("Score", *left_out), rho, len(dropped),
@@ -247,7 +247,7 @@ def agreement_section(index: RunIndex) -> b.Section:
                           else number(value) for name in names))
         for d, m in ordered
     ]  # fmt: skip
-    heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
+    columns = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
     order, by_format, rules = {name: at for at, name in enumerate(index.dimensions)}, [], Rules.of(index.study)
     within = [m for m in index.all(KAPPA) if "format" in m.labels]
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
@@ -315,7 +315,7 @@ def agreement_section(index: RunIndex) -> b.Section:
     return b.section(
         "agreement", "Do the judges agree?", agreement_words(index),
         kappa_figure(index), b.notes(body), agreement_table(index),
-        b.table_of(heads, pairs if names else (), len(names), f"{index.sign} of each pair of judges"),
+        b.table_of(columns, pairs if names else (), len(names), f"{index.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
         formats if by_format else None, _scale(index, ordered),
     )  # fmt: skip
@@ -348,10 +348,10 @@ def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Fig
     for at, name in enumerate(titles):
         mostly = []
         for row, shares_of in rows:
-            shares, given = shares_of[at], "no marks"
+            shares, mode = shares_of[at], "no marks"
             if shares is not None:
-                given = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
-            mostly.append(f"{row} {given}")
+                mode = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
+            mostly.append(f"{row} {mode}")
         texts.append(JudgeWords(at, name, ", ".join(mostly)))
     for row, shares_of in rows:
         for judge, shares in zip(titles, shares_of, strict=True):
@@ -400,8 +400,8 @@ def agreement_table(index: RunIndex) -> b.Table | None:
             t.count_in(item, "clusters", "not stated"), index.linked_value("kappa.fleiss", dimension=dimension),
             index.linked_value("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
-    heads = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
-    return b.table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
+    columns = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
+    return b.table_of(columns, rows, 7, "The same as a table, with Fleiss κ and redundancy")
 
 
 def _bracketed(note: str, sign: str = "") -> str:
@@ -417,8 +417,8 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
         gating, by, status = index.gating(dimension), index.gating_note(dimension), index.status(dimension)
         within = tuple(m.value for m in index.known(KAPPA, dimension=dimension)
                        if "format" in m.labels and not m.state.startswith("too few"))  # fmt: skip
-        own = gating.value if gating and "format" in gating.labels else None
-        rows.append((index.title(dimension), item, status, by, own, within))
+        format_kappa = gating.value if gating and "format" in gating.labels else None
+        rows.append((index.title(dimension), item, status, by, format_kappa, within))
         word = t.AGREES[status] if status else "no gate"
         words = f"{t.estimate(item)}, {word}" if known(item) else t.state_words(item)
         texts.append((rows[-1][0], words + _bracketed(by)))

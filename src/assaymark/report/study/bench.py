@@ -82,16 +82,16 @@ def sentence_record(index: RunIndex, verdict: Verdict) -> SentenceRecord:
     for check in checks.checks_of(index, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
     steps = list[SentenceGate]()
-    for at, mine in enumerate(by_gate):
+    for at, gate_checks in enumerate(by_gate):
         if steps and steps[-1].state in ("stops", "unreached"):
             steps.append(SentenceGate("unreached"))
             continue
-        effects = [check.effect for check in mine]
+        effects = [check.effect for check in gate_checks]
         state = next((effect for effect in ("stops", "condition") if effect in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
         # For a gate that is passed, the text of its first check.
-        body = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
-            str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
+        body = "; ".join(_short(check) for check in gate_checks if check.effect == state and state) or (
+            str(gate_checks[0].text).partition("; adjusted")[0] if gate_checks else "not tested"
         )
         strip, line, item = None, "", index.gating(verdict.claim.dimension) if at == 0 else None
         if known(item):
@@ -105,9 +105,9 @@ def sentence_record(index: RunIndex, verdict: Verdict) -> SentenceRecord:
         if at == 0:
             steps.append(SentenceGate(state, line or body, strip, "" if item is None else index.links.get(item.id, "")))
         elif at == 4:
-            own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
-            people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
-            line = "; ".join((checks.own_tests_words(index), *people)) if own or not state else body
+            failed = state if any(check.effect and check.name == "Judges’ own tests" for check in gate_checks) else ""
+            people = [_short(c) for c in gate_checks if c.name == "People" and c.text != "not graded by people"]
+            line = "; ".join((checks.own_tests_words(index), *people)) if failed or not state else body
             strip = own_tests_strip(index, "q" if checks.failed_judges(index) else "p")
             steps.append(SentenceGate(state, line, strip, "datasheets.html" if index.run.datasheets else ""))
         else:
@@ -171,11 +171,11 @@ def _measured(index: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[St
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
-        gap = t.difference(item, sign).replace(" points", "")
+        difference = t.difference(item, sign).replace(" points", "")
         # The p-value without judges from the agents' own makers.
         ps = [q for _, m in _pairs(index, verdict, "recusal.contrast") if (q := t.detail_of(m, "p")) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
-        return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
+        return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{difference}; above 0 needed{p}"
     if at == 2:
         every = (_pairs(index, verdict, "lofo.contrast", dropped=family) for family in index.study.families)
         drops = [min(value for value, _ in contrasts) for contrasts in every if contrasts]
@@ -258,21 +258,21 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
 
     def template(text: str, subjects: Sequence[str], score: str) -> int:
         """A text as a template with fields for agents and score, if filling them in restores the text exactly."""
-        shown, where = [clean(name, 80) for name in subjects], score_words(score)
-        pattern = text.replace(f"on {where}", "on {s}")
+        shown, score_name = [clean(name, 80) for name in subjects], score_words(score)
+        pattern = text.replace(f"on {score_name}", "on {s}")
         for at, name in enumerate(shown):
             pattern = pattern.replace(name, f"{{{at}}}")
         back = pattern
         for at, name in enumerate(shown):
             back = back.replace(f"{{{at}}}", name)
-        return place(pattern if back.replace("{s}", where) == text and "{" not in text else text)
+        return place(pattern if back.replace("{s}", score_name) == text and "{" not in text else text)
 
     place("")  # for missing links
     # Every alternative to the locked rule: its id, its words, and why it cannot reject.
     rules = sorted({name for v in index.run.verdicts for name in v.fragility})
     others = [(name, rule_words(name), "") for name in rules]
-    if FLIP not in rules and (why := flip_words(index)):
-        others.append((FLIP, rule_words(FLIP), why))
+    if FLIP not in rules and (note := flip_words(index)):
+        others.append((FLIP, rule_words(FLIP), note))
     for verdict in agent_verdicts(index):
         kind, dimension = kind_of(verdict.claim), verdict.claim.dimension
         if pages.get(dimension) != path:
@@ -285,7 +285,7 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
         hidden = not supported and kind == "first"
         under = [t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)) for name, *_ in others]
         levels = "".join(
-            "3" if why else "2" if hidden else str(at) for at, (*_, why) in zip(under, others, strict=True)
+            "3" if note else "2" if hidden else str(at) for at, (*_, note) in zip(under, others, strict=True)
         )
         shown = []
         for gate in row.gates:
@@ -312,7 +312,7 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
         "scores": [[d, score_words(d)] for d in dimensions],
         "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
         "records": records, "rules": [["", "the preregistered rule", "", rule_tally(index)],
-                                      *([name, words, why, rule_tally(index, name)] for name, words, why in others)],
+                                      *([name, words, note, rule_tally(index, name)] for name, words, note in others)],
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip

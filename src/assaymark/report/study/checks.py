@@ -113,7 +113,7 @@ def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tup
             stable = verdict.stability_status == "stable"
             rows = [
                 ("Number of the rule", "", "not measured" if control is None else index.link(
-                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.said}")),
+                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.result}")),
                 ("Agreement", "agreement", index.link(item, agreed)),
                 ("Without any one judge family", "stability",
                  "holds without any one judge family" if stable else "depends on one of them"),
@@ -140,44 +140,44 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
     # Significance and stability share one field: the first of them that fails limits the claim.
     survives = is_significant(index, verdict) if tested else verdict.stability_status != "stable"
-    gap = "not tested"
+    result = "not tested"
     if not tested:
-        gap = "significance not tested: the table came without contrasts"
+        result = "significance not tested: the table came without contrasts"
     elif item is not None and not known(item):
-        gap = t.state_words(item)
+        result = t.state_words(item)
     elif verdict.p is not None and adjusted is not None:
         level = t.alpha(index.study.inference.alpha) if kind == "within" else needed
-        gap = f"adjusted {adjusted}; {level} needed"
+        result = f"adjusted {adjusted}; {level} needed"
         if "own_family" in blockers(verdict):
-            gap = f"{t.p_words(verdict.p)} of all judges together"
+            result = f"{t.p_words(verdict.p)} of all judges together"
         if known(item) and supported and claim.asserts_order:
             clusters = item.detail.get("clusters")
-            where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            gap = index.link(item, f"{t.difference(item)} over {t.n_words(item)}{where}, {gap}")
+            within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
+            result = index.link(item, f"{t.difference(item)} over {t.n_words(item)}{within}, {result}")
         elif kind == "first":
-            gap = f"the weakest lead: {gap}"
+            result = f"the weakest lead: {result}"
     yield "Agreement", "agreement", agreement_words(index, verdict)
-    yield "Difference", "" if survives else "stability", gap
+    yield "Difference", "" if survives else "stability", result
     yield "Without any one judge family", "stability" if survives else "", family_words(index, verdict)
     if tested:
         items = _pairs_of(index, verdict, "recusal.contrast")
         if verdict.own_family == "clear" and items:
-            own = "also with judges standing aside for agents of their own makers"
+            maker = "also with judges standing aside for agents of their own makers"
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
-                own = index.link(alone, f"{own}: {t.difference(alone)}")
+                maker = index.link(alone, f"{maker}: {t.difference(alone)}")
         else:
-            rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
-            rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
-            own = {
+            basis = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            basis += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
+            maker = {
                 "clear": "no judge shares a family with the agents",
-                "rests-on-own-family": f"rests on {rests}",
+                "rests-on-own-family": f"rests on {basis}",
                 "turns-without-own-family": "turns without the judges from the agents’ own makers",
                 "no-disinterested-judge": "every judge shares its family with one of the two",
                 "unknown": "families are not given",
                 "not-applicable": "not tested",
             }[verdict.own_family]
-        yield "Own family", "own_family", own
-        # Whether length may explain it. How much each agent writes would reveal the direction.
+        yield "Own family", "own_family", maker
+        # Length as an explanation. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
         more, slope = (t.detail_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
@@ -215,9 +215,9 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         yield "Clusters", "clusters", index.link(item, few + time) if detail else few
     # The outcome of the control texts with their numbers; not "passed" if it depends on one judge family.
     gated = [control for control in controls(index) if control.gate is not None and control.gate.value is not None]
-    turned = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
+    reversals = "; ".join(f"{control.name} {control.without}" for control in gated if control.reversals)
     outcome = _CONTROLS[verdict.adversarial_status]
-    outcome = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else outcome
+    outcome = f"depends on the judges: {reversals}" if reversals and verdict.adversarial_status == "passed" else outcome
     numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in gated)
     people, item = _ANCHORS[verdict.human_anchor], None
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
@@ -235,7 +235,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
-        p = [one for m in _pairs_of(index, verdict, "judges.contrast") if (one := t.detail_of(m, "p")) is not None]
+        p = [value for m in _pairs_of(index, verdict, "judges.contrast") if (value := t.detail_of(m, "p")) is not None]
         level = f": {t.p_words(max(p))}; {t.alpha(index.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
@@ -288,23 +288,23 @@ def explanations_section(index: RunIndex) -> b.Section:
     overall, passed, distinct, lags = significant(index), [], [], []
     for dimension in index.dimensions:
         if resolved := significant(index, dimension):
-            own, length, apart, others = (
+            makers, length, apart, others = (
                 Counter(getattr(v, name) for v in resolved)
                 for name in ("own_family", "length", "distinct", "other_judges")
             )
             passed.append((
-                index.title(dimension), count(len(resolved)), count(own["clear"]),
+                index.title(dimension), count(len(resolved)), count(makers["clear"]),
                 "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
         item = index.get("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
-        near = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
-        if item is not None and near:
+        rhos = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
+        if item is not None and rhos:
             flag = t.detail_of(item, "flag")
             phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cells = [*map(t.signed, near[:_LAGS]), *[""] * (_LAGS - len(near))]
+            cells = [*map(t.signed, rhos[:_LAGS]), *[""] * (_LAGS - len(rhos))]
             end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
             lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
     for item in distinct_items(index):
@@ -316,10 +316,10 @@ def explanations_section(index: RunIndex) -> b.Section:
               if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
-        own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
+        makers, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
         numbers = {
-            "on judges of the agents’ own makers": own["rests-on-own-family"] + own["turns-without-own-family"],
-            "on judges that each share a family with one of the two": own["no-disinterested-judge"],
+            "on judges of the agents’ own makers": makers["rests-on-own-family"] + makers["turns-without-own-family"],
+            "on judges that each share a family with one of the two": makers["no-disinterested-judge"],
             "perhaps on length": length["may-be-length"] + length["length"],
         }
         parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {phrase}" for phrase, n in numbers.items() if n]
@@ -332,12 +332,12 @@ def explanations_section(index: RunIndex) -> b.Section:
         ("Do judges favour agents of their own maker?", b.table_of(
             ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
     )  # fmt: skip
-    heads = ("Dimension", f"Correlation, below {number(index.study.claims.distinct)} needed", "Interval", "Adjusted p",
+    header = ("Dimension", f"Correlation, below {number(index.study.claims.distinct)} needed", "Interval", "Adjusted p",
              "Told apart")  # fmt: skip
     return b.section(
         "explanations", "What else could explain a difference?", answer,
         [b.Group(title, (table,)) for title, table in titled if table is not None],
-        b.table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
+        b.table_of(header, distinct, 3, "Do judges tell dimensions from their overall impression?"),
         b.table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
                  "The same as a table"),
         b.notes([detectable_words(index)]),
@@ -489,7 +489,7 @@ def _detectable(index: RunIndex) -> tuple[str, str]:
         none = "This study could not detect any gap on this scale: too few common clusters."
         more = "More decisions in more market regimes; this design does not tell how many."
         return none if pair is not None and pair > 0 else "", more
-    target = next((gap for k in (0.3, 0.1, 0.03) if (gap := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
+    target = next((size for k in (0.3, 0.1, 0.03) if (size := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = _calls(index, factor * index.answers, len(index.study.judges))
     more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
@@ -537,7 +537,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     value = "how length moves scores could not be excluded"
     value = f"length and score correlate at {number(item.value)}" if known(item) else value
     bad = [c for c in controls(index) if c.outcome not in GOOD]
-    style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+    style = "; ".join(f"{c.name} {gate_words(c)}, {c.result}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
     failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _detectable(index)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "

@@ -193,8 +193,8 @@ def _explanations(index: RunIndex) -> Outcomes:
     items = [m for m in index.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
     if items:
         text = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
-        rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
-        conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
+        resting = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
+        conclusion = f"{count(resting)} of {pairs} {'rests' if resting == 1 else 'rest'} on it."
         yield "Own-family judges", _with_n(f"{text} points", conclusion, items)
     if lengths := pairs_on("length.contrast"):
         slopes = [slope for m in lengths if (slope := t.detail_of(m, "slope")) is not None]
@@ -282,7 +282,7 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 
 def _controls(index: RunIndex) -> Outcomes:
-    """The results of the control texts, and whether a judge family favours those of its own."""
+    """The results of the control texts, and whether a judge family favours those that it composed."""
     honest, names = index.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(index) if c.gate is not None or c.score is not None}
 
@@ -299,9 +299,9 @@ def _controls(index: RunIndex) -> Outcomes:
 
     def conclusion_of(control: held.Control) -> str:
         sentence = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
-        if control.turned:
-            whole = f"{sentence} " if control.said.startswith(control.outcome) else ""
-            sentence = f"{whole}It depends on the judges: {control.said}."
+        if control.reversals:
+            whole = f"{sentence} " if control.result.startswith(control.outcome) else ""
+            sentence = f"{whole}It depends on the judges: {control.result}."
         if control.level == "no-claim":
             return f"{sentence} No claim about this cell is supported."
         return sentence if control.level is None else f"{sentence} Verdict: {TAGS[control.level].lower()}."
@@ -313,7 +313,7 @@ def _controls(index: RunIndex) -> Outcomes:
     for planted in others:
         name, short = names.get(planted.cell, planted.title), result_of(planted)
         if planted.gate is not None:
-            short = f"{held.gate_words(planted)}, {planted.said} (n = {count(planted.gate.n)})"
+            short = f"{held.gate_words(planted)}, {planted.result} (n = {count(planted.gate.n)})"
             ends.append(f"{name}: {conclusion_of(planted)}")
         phrases.append(f"{name}: {short}")
     if others:
@@ -323,8 +323,8 @@ def _controls(index: RunIndex) -> Outcomes:
     for item in halos:  # extra points of judges for control texts of their own family
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = names.get(name, clean(name, 40))
-        who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
-        phrases.append(f"{name} {t.signed(item.value)} points ({who})")
+        judges = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
+        phrases.append(f"{name} {t.signed(item.value)} points ({judges})")
         over += [name] if item.detail.get("triggered") else []
     if halos:
         cut = number(index.study.cells.halo, 1)
@@ -351,9 +351,9 @@ def _probes(index: RunIndex) -> Outcomes:
     judged, state = index.known("probe.contrast"), index.get("probe.state")
     if not judged:
         needless = not pairs and state is not None and state.state.startswith("not needed")
-        what = "no contested pair has common cycles" if pairs else held.holdout_state(index)
-        why = "No drop turned a pair." if needless else _WHY[title]
-        yield title, _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
+        detail = "no contested pair has common cycles" if pairs else held.holdout_state(index)
+        reason = "No drop turned a pair." if needless else _WHY[title]
+        yield title, _outcome(f"{NOT_RUN}: {detail}", reason, state, *pairs, ran=False)
     else:
         ends = [m for m in judged if t.bounds_of(m)]
         different, ns = sum(held.differs(m) for m in ends), sorted({m.n for m in judged})
@@ -384,13 +384,13 @@ def _probes(index: RunIndex) -> Outcomes:
 
 def _texts(index: RunIndex) -> Outcomes:
     """Texts after the cutoff, brief agents, and the effective number of judges."""
-    gaps, phrases = held.cutoff_differences(index), []
-    for item in gaps:
+    differences, phrases = held.cutoff_differences(index), []
+    for item in differences:
         split = held.split_words(item)
         value = f"{t.estimate(item)} points" if known(item) else t.state_words(item)
         phrases.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
-    if gaps:
-        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(index), *gaps)
+    if differences:
+        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(index), *differences)
     terse, named = held.terse_agents(index), held.mostly_terse(index)
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value)}; n = {count(m.n)}" for agent, m in terse)
@@ -418,20 +418,20 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreement, _explanations, _ranks, _controls, _probes, _texts):
         outcomes |= dict(experiments(index))
-    for title, tests, href, why in _EXPERIMENTS:
-        result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, why, ran=False)
+    for title, tests, href, reason in _EXPERIMENTS:
+        result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, reason, ran=False)
         ways: list[Inline] = [title.replace("κ", index.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
-        rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
+        rows.append(b.PageRow((tuple(ways), tests, result, conclusion)) if ran else b.PageRow(off, style="off"))
     levels: list[Level] = [v.publication_level for v in index.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
-    heads = ("Experiment", "What it tests", "Result", "What follows")
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
+    columns = ("Experiment", "What it tests", "Result", "What follows")
+    table = b.Table(columns, tuple(rows), summary="", stacked=True, style="map")
     sections = (order_grid_section(index), held.anchor_section(index), held.style_section(index),
                 held.contamination_section(index))  # fmt: skip
     return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")

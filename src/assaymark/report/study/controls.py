@@ -13,7 +13,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
+from assaymark.report.charts.intervals import DOTS, AxisRow, LevelMark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
 from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
@@ -27,14 +27,14 @@ AGAINST: Final[Mapping[str, str]] = {
 }
 """The reference that a control's rule compares it with; controls without a rule are missing."""
 
-_MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+_MARKS: Final[Mapping[Level, LevelMark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 _LISTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
     """One control condition. ``gate`` is None if it has no rule or was not graded. Number and outcome are always shown,
-    since they describe the judges, not the agents. ``turned`` has outcomes that change without a judge family, as
+    since they describe the judges, not the agents. ``reversals`` has outcomes that change without a judge family, as
     (outcome, families)."""
 
     cell: str
@@ -43,7 +43,7 @@ class Control:
     score: Measurement | None
     outcome: str
     level: Level | None
-    turned: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reversals: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,9 +51,9 @@ class Control:
         return self.title.partition(":")[0]
 
     @property
-    def said(self) -> str:
+    def result(self) -> str:
         """The outcome as printed; a good one follows those without a judge family, if these differ."""
-        if not self.turned:
+        if not self.reversals:
             return self.outcome or "no rule"
         good = self.outcome in GOOD
         return f"{self.without}; with all judges {self.outcome}" if good else f"{self.outcome}; {self.without}"
@@ -61,7 +61,7 @@ class Control:
     @property
     def without(self) -> str:
         """The outcomes without some judge family; empty if no family changes the outcome."""
-        return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
+        return "; ".join(f"{end} without judge family {t.listing(names, last='or')}" for end, names in self.reversals)
 
 
 def controls(index: RunIndex) -> tuple[Control, ...]:
@@ -78,9 +78,9 @@ def controls(index: RunIndex) -> tuple[Control, ...]:
                 other = _outcome(item, outcome)
                 if outcome and other != outcome:
                     families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
-            turned = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
+            reversals = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
             score, title = index.get("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
-            controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), turned))
+            controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), reversals))
         return tuple(controls)
 
     return index.once(("controls",), build)
@@ -92,8 +92,8 @@ def controls_section(index: RunIndex) -> b.Section:
     columns = tuple((figure,) for figure in _figures(index, measured))
     separation, text = index.get("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
-        gap = t.estimate(separation) if known(separation) else t.as_text(separation)
-        text = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
+        value = t.estimate(separation) if known(separation) else t.as_text(separation)
+        text = f"Cell B minus cell A: {value} points. Near 0 the panel cannot tell terse and right from long and wrong."
     families, drops = sorted({m.labels["dropped"] for m in index.all("cell.drop")}), list[tuple[str, ...]]()
     for control in measured:
         every = [index.get("cell.drop", cell=control.cell, dropped=family) for family in families]
@@ -106,10 +106,10 @@ def controls_section(index: RunIndex) -> b.Section:
         "No control texts were graded, so nothing shows that the panel rewards substance over style."
     ]  # fmt: skip
     for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        if names := [c.name for c in measured if c.outcome in outcomes and not c.turned]:
+        if names := [c.name for c in measured if c.outcome in outcomes and not c.reversals]:
             answers.append(f"{t.listing(names)} {words}.")
-    answers += [f"{c.name} depends on the judges: {c.said}." for c in measured if c.turned]
-    if open_ := [c.name for c in measured if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+    answers += [f"{c.name} depends on the judges: {c.result}." for c in measured if c.reversals]
+    if open_ := [c.name for c in measured if c.gate is not None and not c.reversals and c.outcome not in GOOD | _BAD]:
         answers.append(f"{t.listing(open_)} left it open.")
     if unsupported := [c.name for c in measured if c.level == "no-claim"]:
         answers.append(f"No claim about {t.listing(unsupported, last='or')} is supported.")
@@ -133,9 +133,9 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
             index.link(gate, gate_words(control)) if gate is not None else "no rule",
-            tested_words(gate) or "not tested", control.said, index.link(kappa, t.as_text(kappa)), liking,
+            tested_words(gate) or "not tested", control.result, index.link(kappa, t.as_text(kappa)), liking,
         ))  # fmt: skip
-    heads = (
+    header = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{index.sign} with honest records", "From its own family",
     )  # fmt: skip
@@ -160,7 +160,7 @@ def controls_section(index: RunIndex) -> b.Section:
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
         b.Columns(columns) if columns else None, b.notes([text]),
-        b.table_of(heads, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
+        b.table_of(header, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
         b.Group("Who writes briefly?", (b.Prose(note, "cap"), brief)) if brief else None,
@@ -188,12 +188,12 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         if (gate := control.gate) is None:
             continue
         rule, banded = AGAINST.get(control.cell, ""), control.cell in ("cell_b", "paraphrase", "length_matched")
-        shown, said, bounds = "no number", t.as_text(gate), None
+        shown, note, bounds = "no number", t.as_text(gate), None
         if known(gate):
-            said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
+            note = ", ".join(filter(None, (control.result, tested_words(gate), rule and f"against {rule}")))
             shown, bounds = t.with_ends(gate, t.signed), t.bounds_of(gate)
         rows.append(AxisRow(
-            control.title, shown, said, gate.value, bounds, _MARKS[control.level or "no-claim"],
+            control.title, shown, note, gate.value, bounds, _MARKS[control.level or "no-claim"],
             (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
@@ -263,14 +263,14 @@ def style_section(index: RunIndex) -> b.Section:
         if isinstance(row, (list, tuple)) and len(row) == 3
     )
     if known(item) and len(points) > 1:
-        rows = tuple((count(round(tokens)), t.signed(gap), count(below)) for tokens, gap, below in points)
+        rows = tuple((count(round(tokens)), t.signed(delta), count(below)) for tokens, delta, below in points)
         table = b.Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
         first, last = points[0], points[-1]
         desc = (
             f"The difference is {t.signed(first[1])} at {count(round(first[0]))} words and {t.signed(last[1])} at "
             f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
         )
-        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(index.study.cells.terse_tokens)
+        line, terse = [(tokens, delta) for tokens, delta, _ in points], float(index.study.cells.terse_tokens)
         wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
         caption = (
             "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
@@ -317,10 +317,10 @@ def anchor_section(index: RunIndex) -> b.Section:
     shifts, title = _anchors(index), "Do the anchors carry the score?"
     measured = [m for m in shifts if m.value is not None]
     if not measured:
-        why = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
+        reason = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
             "Not run: no texts were graded again under another rubric."
         )  # fmt: skip
-        return b.Section("anchors", title, why)
+        return b.Section("anchors", title, reason)
     drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
     for item in shifts:
         detail, dimension = item.detail, item.labels.get("dimension", "")
@@ -347,8 +347,8 @@ def anchor_section(index: RunIndex) -> b.Section:
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(index.run.rubric.name, 60)}, the same "
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
-    heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
-    table = b.Table(heads, tuple(rows), frozenset({4, 5, 7}))
+    columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
+    table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
     figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
     return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
@@ -371,26 +371,26 @@ def anchor_answer(index: RunIndex) -> str:
 
 def cutoff_differences(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
-    gaps = index.by_name.get("contamination.gap", ())
-    return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
+    differences = index.by_name.get("contamination.gap", ())
+    return sorted(differences, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
 def contamination_section(index: RunIndex) -> b.Section:
     """The contamination probe, with the instruments that are on one side only."""
-    gaps, title = cutoff_differences(index), "Do later clusters differ?"
-    if not gaps:
+    differences, title = cutoff_differences(index), "Do later clusters differ?"
+    if not differences:
         reason = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
         return b.Section("contamination", title, f"Not run: {reason}")
     rows = []
-    for item in gaps:
+    for item in differences:
         sides = []
         for name in ("post", "earlier"):
             clusters = item.detail.get(f"clusters_{name}")
             within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             sides.append(t.count_in(item, f"n_{name}", "not stated", end=within))
-        gap = index.linked(item, lambda m: f"{t.estimate(m)} points")
-        rows.append((split_words(item), gap, t.p_of(item), *sides))
-    absent = sorted({clean(str(name), 40) for m in gaps for name in m.detail.get("absent", ())})
+        value = index.linked(item, lambda m: f"{t.estimate(m)} points")
+        rows.append((split_words(item), value, t.p_of(item), *sides))
+    absent = sorted({clean(str(name), 40) for m in differences for name in m.detail.get("absent", ())})
     reason = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
     table = b.table_of(("Split", "Later minus earlier", "p", "Later", "Earlier"), rows)
     return b.section("contamination", title, contamination_answer(index), table, b.notes([reason]))
@@ -398,10 +398,10 @@ def contamination_section(index: RunIndex) -> b.Section:
 
 def contamination_answer(index: RunIndex) -> str:
     """The result of the tests for a difference of scores after the cutoff."""
-    gaps = cutoff_differences(index)
-    tested = [(m, p) for m in gaps if known(m) and (p := t.detail_of(m, "p")) is not None]
+    differences = cutoff_differences(index)
+    tested = [(m, p) for m in differences if known(m) and (p := t.detail_of(m, "p")) is not None]
     if not tested:
-        return f"The contamination probe is {t.state_words(gaps[0])}." if gaps else "Not run."
+        return f"The contamination probe is {t.state_words(differences[0])}." if differences else "Not run."
     moved = [split_words(m) for m, p in tested if p <= index.study.inference.alpha]
     if moved:
         return f"Scores after the cutoff differ from those before on: {t.listing(moved)}."
@@ -436,8 +436,8 @@ def holdout_group(index: RunIndex) -> b.Group:
         cells = (index.title(dimension), names, shown[0], finding, t.n_words(item), shown[1])
         rows.append((order.get(dimension, len(order)), cells))
     rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
-    heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
-    table = b.table_of(heads, (row for _, row in rows), {4})
+    columns = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
+    table = b.table_of(columns, (row for _, row in rows), {4})
     name, state, pairs = holdout_name(index), holdout_state(index), index.known("probe.contrast")
     answer = f"The held-out judge, {name}: {state}."
     if not name:
@@ -448,10 +448,10 @@ def holdout_group(index: RunIndex) -> b.Group:
         rhos = {} if probe is None else probe.detail.get("rho", {})
         fall = sorted(clean(str(one), 40) for one, r in rhos.items() if (at := t.as_float(r)) is not None and at < cut)
         which = t.listing(fall, last="or")
-        why = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
+        reason = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
         settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
         answer = (
-            f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
+            f"The held-out judge, {name}, was {state}{reason}. It finds no difference in {settled} of them "
             f"({t.alpha(index.study.inference.alpha)} needed): there no order is supported."
         )
     blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
@@ -494,7 +494,7 @@ def people_section(index: RunIndex) -> b.Section | None:
     """The graders, each judge's agreement with them, and supported orders as people see them; None without people."""
     if index.get("human.sample", dimension=AGGREGATE) is None:
         return None
-    heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
+    columns = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
     judges = list[tuple[Inline, ...]]()
 
     def stated(measure: Any, form: Any = number) -> str:
@@ -544,7 +544,7 @@ def people_section(index: RunIndex) -> b.Section | None:
     )
     return b.section(
         "people", "What do people say?", people_words(index),
-        b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
+        b.table_of(columns, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
         b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
         b.Prose(note, "cap"),
     )  # fmt: skip
@@ -557,13 +557,13 @@ def people_words(index: RunIndex) -> str:
         return ""
     detail = sample.detail
     graded = f"{count(int(detail['graded']))} of {count(int(detail['drawn']))} {clean(sample.n_of, 60)}"
-    who = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
+    text = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
     if lacking := [clean(str(name), 60) for name in detail.get("ungraded", ())]:
         more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""
-        who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
+        text += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
     if sample.value is None:
         return (
-            f"{t.sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
+            f"{t.sentence(text)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
         )
     states = [verdict.human_anchor for verdict in index.run.verdicts if verdict.claim.asserts_order]
     counts = [f"{count(states.count(state))} {phrase}" for state, phrase in (
@@ -574,7 +574,7 @@ def people_words(index: RunIndex) -> str:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
     sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."
-    return " ".join((t.sentence(who), *agree, sentence))
+    return " ".join((t.sentence(text), *agree, sentence))
 
 
 def favour_words(item: Measurement) -> str:

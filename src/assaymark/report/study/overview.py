@@ -47,10 +47,10 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
-    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
+    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
     the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
-    said: str
+    title: str
     verdict: Verdict | None
     also: str
     second: str
@@ -83,7 +83,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
     if not supported:
         limits = limits_of(index) if index.run.verdicts else []  # the reason why nothing is supported, and its fix
         none = "No claim is supported." if index.run.verdicts else "No claim was decided."
-        why = index.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
+        reason = index.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
     elif not names_allowed(index):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
@@ -96,7 +96,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
     if not supported:
-        return StudyFinding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
+        return StudyFinding("No sentence is supported by this study yet", None, reason, " ".join(second), notice)
     verdict = supported[0]
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
@@ -109,9 +109,9 @@ def _names(names: Sequence[str]) -> str:
 
 def tally_words(index: RunIndex) -> str:
     """The totals behind the tallies: sentences, decisions, judges and clusters."""
-    run, clusters, what = index.run, index.clusters, "decision" if index.run.table is None else "answer"
+    run, clusters, noun = index.run, index.clusters, "decision" if index.run.table is None else "answer"
     fixed = "fixed in advance" if index.preregistered else "not preregistered, so none without a condition"
-    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, what),
+    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, noun),
              t.counted(len(run.study.judges), "judge")]  # fmt: skip
     return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
 
@@ -153,20 +153,20 @@ def _tiers_section(index: RunIndex) -> b.Section:
     scored = [d for d in index.dimensions if d != AGGREGATE and (index.on(d) or index.status(d) is not None)][:CHARTED]
     blocks, charts = list[Block](), list[b.Figure]()
     for at, dimension in enumerate((AGGREGATE, *scored)):
-        rows, title, why = tier_rows(index, dimension), index.title(dimension), tuple[str, ...]()
+        rows, title, reason = tier_rows(index, dimension), index.title(dimension), tuple[str, ...]()
         if index.status(dimension) == "halt":  # too little agreement: no tier may be drawn
             needed = number(index.study.gates.halt)
-            why = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
-        if why and at:  # not even the tiers of that dimension are shown
+            reason = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
+        if reason and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
-        lines = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
+        lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.remark}" for row in rows]
         desc = "; ".join(lines)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
-                                       kind, why)
+                                       kind, reason)
                             for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
             blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
@@ -178,8 +178,8 @@ def _tiers_section(index: RunIndex) -> b.Section:
                 agree = "Judges agree weakly"
                 kappa += f"; {number(index.study.gates.publish)} needed without a condition"
             about = (f"{title} by tier", desc, float(NARROW))
-            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
-            note = "" if why else _ranks_words(index, dimension)
+            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", reason)
+            note = "" if reason else _ranks_words(index, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
     small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
@@ -216,8 +216,8 @@ def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence]
     """Sentences that can be copied with their conditions, and below them the conditions that they share."""
     own, shared = conditions_of(sentences, above)
     quotes = [
-        b.ClaimQuote(level, text, mine, copy=" ".join((text, *also)))
-        for (text, level, also), mine in zip(sentences, own, strict=True)
+        b.ClaimQuote(level, text, condition, copy=" ".join((text, *also)))
+        for (text, level, also), condition in zip(sentences, own, strict=True)
     ]
     return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
@@ -230,7 +230,7 @@ def reversed_sentences(index: RunIndex) -> list[QuotedSentence]:
     for dimension, other in combinations(by_pair, 2):
         for high, low in by_pair[dimension].keys() & {pair[::-1] for pair in by_pair[other]}:
             both = by_pair[dimension][high, low], by_pair[other][low, high]
-            where = f"on {score_words(dimension)}, and below it on {score_words(other)}"
+            scores = f"on {score_words(dimension)}, and below it on {score_words(other)}"
             also: dict[str, None] = {}
             for name, verdict, against in ((dimension, *both), (other, *both[::-1])):
                 for c in verdict.conditions:
@@ -239,7 +239,7 @@ def reversed_sentences(index: RunIndex) -> list[QuotedSentence]:
                         ahead = f"{score_words(name)}: " if texts and c.text not in texts else ""
                         also[prose(ahead + c.text, 400)] = None
             level = t.weakest(verdict.publication_level for verdict in both)
-            sentences.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
+            sentences.append((f"{clean(high, 60)} scores above {clean(low, 60)} {scores}.", level, tuple(also)))
     return sorted(sentences)
 
 
@@ -309,13 +309,13 @@ def planted_words(index: RunIndex) -> str:
     """One sentence on whether planted texts fool the judges."""
     gated = [c for c in controls(index) if c.gate is not None]
     bad = [c for c in gated if c.outcome not in GOOD]
-    turned = [c for c in gated if c.turned and c not in bad]
-    named = t.listing([_planted_name(c) for c in (bad or turned)])
+    changed = [c for c in gated if c.reversals and c not in bad]
+    named = t.listing([_planted_name(c) for c in (bad or changed)])
     if not gated:
         return "Not known: no control texts were graded."
     if bad:
         return f"Not reliably. {t.sentence(named)[:-1]} are not scored as they should be."
-    if turned:
+    if changed:
         return f"Not reliably. Leave out one judge and {named} are no longer scored as they should be."
     return "No. The judges pass every kind of control text, also with any one of them left out."
 
@@ -399,12 +399,12 @@ def _judges_section(index: RunIndex) -> b.Section:
         rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
     dashed = "0" if cut is None else f"limit {number(cut)}"
-    heads = (
+    header = (
         "Judge", ("Points for 100 words of filler", small(f" dashed: {dashed}")),
         ("Points for a further requirement", small(" dashed: 0, notices nothing")),
         ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
     )  # fmt: skip
-    table = b.Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
+    table = b.Table(header, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
     return b.Section("judges", "How good are the judges?", judges_words(index), (table,))
 
 
@@ -428,7 +428,7 @@ def judges_words(index: RunIndex) -> str:
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
     front, levels, table = top_finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
-    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
+    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.title
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
     lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
     links = Markup("").join(
@@ -447,7 +447,7 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         sections = [ahead, scores.panel_section(index), *([scores.orders_section(table)] if table.orders else []),
                     *([planted] if index.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
-        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(index))
+        steps = tuple((words, Markup("<br><code>{}</code>").format(code)) for words, code in scores.next_steps(index))
         sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
     elif front.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if index.agents else []), planted, _judges_section(index)]

@@ -22,7 +22,7 @@ from assaymark.report.levels import (
     rule_words,
 )
 from assaymark.report.measurements import (
-    Measured,
+    MeasurementRow,
     evidence_section,
     fact_check_pages,
     fact_check_rows,
@@ -32,7 +32,7 @@ from assaymark.report.measurements import (
     table_rows,
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
-from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
+from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
 from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
@@ -163,10 +163,10 @@ def each_page(
         return
     trail = StudyProvenance.of(run) if run.judgments else None
     rows = fact_check_rows(index, {} if trail is None else trail.decisions)
-    rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
-    measured = measurement_parts(study_measurements(index, rests))
+    sources: Lineage = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
+    measured = measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
-    index = replace(index, links=measurement_links(measured), made={})
+    index = replace(index, links=measurement_links(measured), cache={})
     sized = paginate_by(cards(index), lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
     parts = by_file("claims", sized)
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
@@ -181,7 +181,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each topic that it links to."""
     # The other pages as (whether it exists, words, path, description).
     run, table = index.run, index.run.table is not None
@@ -248,8 +248,8 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
     """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
-        left = {"facts", "map", *(("claims", "measurements") if brief else ())}
-        nav = tuple(link for link in _NAV if link.key not in left)
+        omitted = {"facts", "map", *(("claims", "measurements") if brief else ())}
+        nav = tuple(link for link in _NAV if link.key not in omitted)
         return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
     records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judgments else ()
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
@@ -308,8 +308,8 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
             total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
             if claimed:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
-            rests = b.chained(kinds, ". ")
-            facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
+            sources = b.chained(kinds, ". ")
+            facts.append(("Rests on", (sources, b.small(f" {total}")) if total else sources))
         # The file of the certificate; for a pair its name reveals the order.
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not claimed):
@@ -320,7 +320,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(listed)
 
 
-def study_measurements(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
     """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
     agent that shares its tier is replaced by the range of its judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
@@ -338,13 +338,13 @@ def study_measurements(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Me
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            why = "the agent shares its tier"
-            return f"not shown: {why}" if bounds is None else f"{span(*bounds)}, range of the judges; {why}"
+            reason = "the agent shares its tier"
+            return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
     ours = {name: measurement_title(name, index.sign) for name in _AGREED}
-    return table_rows(index.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
+    return table_rows(index.run.measurements, _TITLES | ours, shown, lineage_of, groups, hidden)
 
 
 def measurement_title(name: str, sign: str = "κ") -> str:
@@ -392,11 +392,11 @@ def rules_section(index: RunIndex) -> b.Section | None:
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
-    heads = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
-    why = "" if FLIP in names else flip_words(index)
+    columns = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
+    reason = "" if FLIP in names else flip_words(index)
     return b.Section(
         "rules", "What would change under another rule?",
         f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
-        (b.Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
-         *b.notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
+        (b.Table(columns, tuple(rows), summary="", stacked=True, style="frag"),
+         *b.notes([f"Not counted: {rule_words(FLIP)}. {reason}" if reason else ""])),
     )  # fmt: skip

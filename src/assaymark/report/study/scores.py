@@ -52,21 +52,21 @@ def read_section(table: TableView) -> b.Section:
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
     rows += [("Criteria", (criteria, f", {table.scale[0]:g} to {table.scale[1]:g}")),
              ("File", (clean(table.source, 200), b.small(f" {table.format}{digest}")))]  # fmt: skip
-    left: Block = b.Items(tuple(prose(line, 600) for line in table.left))
+    omitted: Block = b.Items(tuple(prose(line, 600) for line in table.left))
     if len(table.left) > _LEFT:
-        left = b.Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
+        omitted = b.Group(f"What was left out ({len(table.left)})", (omitted,), folded="closed")
     chosen = b.Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
     wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
     filled = b.Items((*(prose(line, 600) for line in table.filled), wrong))
     assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
+    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((omitted,) if table.left else ()), assumed)
     return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
 def size_words(table: TableView) -> str:
     """The size of a table in words."""
-    what = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
-    parts = (t.counted(table.agents, "system"), t.counted(table.clusters, what), t.counted(table.judges, "judge"),
+    noun = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
+    parts = (t.counted(table.agents, "system"), t.counted(table.clusters, noun), t.counted(table.judges, "judge"),
              t.plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
     lost = f", {count(table.missing)} missing" if table.missing else ""
     return f"{', '.join(parts)}: {t.counted(table.scores, 'score')}{lost}"
@@ -75,7 +75,7 @@ def size_words(table: TableView) -> str:
 def panel_section(index: RunIndex) -> b.Section:
     """The agreement of the judges, by pair and without each judge, and one row per judge."""
     panel = sorted(index.study.judges, key=lambda judge: judge.name)
-    (pairs, split), what = split_pairs(index), index.sign
+    (pairs, split), sign = split_pairs(index), index.sign
     few = len(panel) <= _MATRIX
     if not few:  # many judges are drawn as dots, those that agree least first
         panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
@@ -89,7 +89,7 @@ def panel_section(index: RunIndex) -> b.Section:
     blocks: list[Block] = []
     if few and len(panel) > 2 and pairs:
         names = [judge.name for judge in panel]
-        wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
+        wide = max(map(len, names)) > _SHORT  # long names are only row heads, with the number of their column
         called = [f"{at} {clean(name, 60)}" if wide else clean(name, 60) for at, name in enumerate(names, 1)]
         cells = tuple(
             (called[at], *("" if (kappa := pairs.get((other, name), pairs.get((name, other)))) is None else
@@ -98,16 +98,16 @@ def panel_section(index: RunIndex) -> b.Section:
             for at, name in enumerate(names) if at or wide
         )  # fmt: skip
         above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
-        grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
+        grid = b.Table((f"{sign} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
-        heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
-        both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
-        blocks.append(_folded(len(panel), both, f"{what} of each pair and without each judge"))
+        header: tuple[Inline, ...] = ("Panel", (f"{sign} without one judge", b.small(f" dashed: {number(cut)} needed")))
+        both = b.Columns(((grid,), (b.Table(header, without, summary="", stacked=True, style="tests"),)))
+        blocks.append(_folded(len(panel), both, f"{sign} of each pair and without each judge"))
     columns = _columns(index, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
-        columns = [((f"{what} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
-                   (f"{what} without it", {n: "" if pair[1] is None or is_left_out(index, n) else number(pair[1])
+        columns = [((f"{sign} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
+                   (f"{sign} without it", {n: "" if pair[1] is None or is_left_out(index, n) else number(pair[1])
                                            for n, pair in split.items()}), *columns]  # fmt: skip
     rows = tuple(
         ((clean(judge.name, 60), b.small(f" {clean(judge.family, 60)}") if judge.family != judge.name else ""),
@@ -132,9 +132,9 @@ def spread_words(index: RunIndex) -> str:
     for judge in {item.labels["judge"] for item in index.all("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
         levels = _levels(index, judge)
         spreads[judge] = max(levels) - min(levels) if levels else 0.0
-    gaps = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
-    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(gaps)}. {why}" if len(gaps) > 1 else ""
+    spans = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
+    note = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
+    return f"The lowest and the highest system are {t.listing(spans)}. {note}" if len(spans) > 1 else ""
 
 
 def _folded(n: int, block: Block, title: str = "") -> Block:
@@ -268,8 +268,8 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
     item, command = index.get(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     verdicts = (verdict for verdict in index.run.verdicts if verdict.publication_level != "no-claim")
-    held = Counter(field for verdict in verdicts for field in binding_fields(verdict))
-    lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in held.items()}
+    limited = Counter(field for verdict in verdicts for field in binding_fields(verdict))
+    lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in limited.items()}
     if known(item) and (odd := odd_judge(index, item.value)) is not None:
         gain = f"{index.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
         steps.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
@@ -294,7 +294,7 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
 
 def orders_section(table: TableView) -> b.Section:
     """Position bias by judge, from pairs shown in both orders."""
-    heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
+    columns = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
     rows = tuple(
         (clean(judge, 60), count(counts["both"]), f"{counts['same_text'] / counts['both']:.1%}",
@@ -303,6 +303,6 @@ def orders_section(table: TableView) -> b.Section:
          f"{counts['one_tie'] / counts['both']:.1%}")
         for judge, counts in sorted(table.orders.items())
     )  # fmt: skip
-    orders = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
+    orders = b.Table(columns, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
     blocks = (_folded(len(rows), orders),)
     return b.Section("orders", "Does the order in which texts are shown decide?", position_words(table), blocks)

@@ -167,7 +167,7 @@ def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequ
     at = "open" if season.rules.fill == "next_open" else "close"
     beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
     lines = [
-        season.told(agent).strip(),
+        season.instructions(agent).strip(),
         f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
     ]
     for title, rows in (

@@ -76,7 +76,7 @@ class SeasonMaterial:
 
     def horizon(self, agent: str, steps: Sequence[StepRecord]) -> Horizon:
         """Return an agent's decisions as a blinded record, as its judges see it."""
-        prompt = self.season.told(agent).strip()
+        prompt = self.season.instructions(agent).strip()
         return horizon_of(steps, self.contexts, self.agents, self.universe, prompt)
 
 
