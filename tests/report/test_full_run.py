@@ -208,7 +208,7 @@ def test_only_supported_orders_have_a_mark():
     assert view.lead == "28 orders of 70 supported."
     table = tables(view)["Pair"]
     assert all("Marten" in row[0] for row in rows(table))
-    limits = dict(zip(table.heads, rows(table)[0], strict=True))["Limits"]
+    limits = dict(zip(table.columns, rows(table)[0], strict=True))["Limits"]
     assert limits == "Marten above Badger (only with its condition)"
     drawn = [one.wide for one in blocks_of(view) if isinstance(one, Figure)]
     assert drawn[0].count(">S</text>") == 4
@@ -412,7 +412,7 @@ def test_clusters_in_time_are_said_with_their_lags(order, flagged, check, part, 
     claim = verdict_of(runs.above("Marten", "Otter", AGGREGATE))
     assert checks_of(only_card(claim, index.run))["Clusters"][0] == check
     explained = blocks_of(pages_of.explanations_section(index))
-    (clusters,) = (one for one in explained if "Lag 1" in getattr(one, "heads", ()))
+    (clusters,) = (one for one in explained if "Lag 1" in getattr(one, "columns", ()))
     lags = ("Overall score", "−0.21", "+0.08", "+0.02", "−0.11", f"{part} (above 0.27 needed)")
     assert rows(clusters)[0] == lags
     assert conclusion in rows_of(index)["Clusters in time"][-1]

@@ -246,12 +246,12 @@ def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column():
     full, _, difference = tables
     board = next(one for one in EIGHT.run.leaderboards if one.board.name == "questions")
     assert [tuple(re.split(" ?rank", row[0])[0] for row in rows) for _, rows in tiers_of(full)] == [*board.tiers]
-    assert [len(one.blocks[0].heads) for one in tables] == [9, 3, 3]
+    assert [len(one.blocks[0].columns) for one in tables] == [9, 3, 3]
     cells = [cell for row in difference.blocks[0].lines for cell in row.cells[1:]]
     assert {(cell.value, cell.share) for cell in cells} == {("−0.10", 0.0)}
     for _, rows in tiers_of(full):
         assert [row[-1] for row in rows] == ["0.61 (0.57 to 0.65)" if len(rows) == 1 else "0.57 to 0.65"] * len(rows)
-    assert [len(one.blocks[0].heads) for one in further.blocks] == [3, 5]
+    assert [len(one.blocks[0].columns) for one in further.blocks] == [3, 5]
     assert "not measured" not in said("eight")
 
 

@@ -97,7 +97,7 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
         next(one for one in blocks_of(view) if getattr(one, "summary", "") == "κ of each pair of judges")
         for view in views
     )
-    assert whole.heads[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
+    assert whole.columns[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
     assert rows(whole)[0] == ("Overall score", "0.66", "0.64", "0.68")
     assert ("Limits", "not defined") in rows(other)
     titles = [{getattr(one, "title", "") for one in blocks_of(view)} for view in views]
@@ -181,15 +181,15 @@ def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     view = stable(book())
     of = "significant differences on the overall score hold without any one judge family"
     assert view.lead == f"4 of 7 {of}; some turn without judge family quay."
-    scores, pairs, rho = (one for one in view.blocks if isinstance(one, Table))
+    scores, pair, rho = (one for one in view.blocks if isinstance(one, Table))
     assert scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert pairs.heads == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
-    found = {row[0]: row[1:] for row in pairs.rows}
+    assert pair.columns == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
+    found = {row[0]: row[1:] for row in pair.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
     assert "Badger and Otter" not in found
-    assert dict(zip(rho.heads, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
+    assert dict(zip(rho.columns, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
     all_hold = book(verdicts=tuple(runs.verdicts(runs.LEVELS, {AGGREGATE: 0.6}, bent="none")))
     assert stable(all_hold).lead == f"7 of 7 {of}."
 
@@ -316,7 +316,7 @@ def test_fragility_counts_what_moves():
         "Five verdicts of 105 would change under any one of three other rules, which the plan did not lock."
     )
     table = rules_table(*verdicts)
-    assert table.heads[2:] == (
+    assert table.columns[2:] == (
         "Kappa cut-offs 0.5 and 0.25", "Lower bound of kappa", "A test with each pair’s own variance",
     )  # fmt: skip
     assert rows(table)[-1][2:] == ("all hold", "5 lower", "all hold")
@@ -329,12 +329,12 @@ def test_fragility_counts_what_moves():
 
 def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
     first, second = [v for v in realistic().verdicts if v.publication_level == "headline"][:2]
-    table = rules_table(
+    grid = rules_table(
         replace(first, fragility={"source: sign flip": "headline", "half-even rounding": "no-claim"}),
         replace(second, fragility={"a rule of tomorrow": "headline"}),
     )
-    assert table.heads[2:] == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
-    assert [row[2:] for row in rows(table)] == [
+    assert grid.columns[2:] == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
+    assert [row[2:] for row in rows(grid)] == [
         ("not tried", "Not supported", "holds"),
         ("holds", "not tried", "not tried"),
         ("all hold", "1 lower", "all hold"),

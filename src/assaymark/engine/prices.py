@@ -328,7 +328,7 @@ class SpendLimit:
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
-        return None if bound is None else Bound(*bound[:2], _manner(call))
+        return None if bound is None else Bound(*bound[:2], _kind_of(call))
 
     def emptied(self) -> SpendLimit:
         """Return an unused budget with the same limit, for any ledger."""
@@ -391,7 +391,7 @@ class SpendLimit:
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
                 replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            (_kind_of(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
             if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
@@ -475,7 +475,7 @@ class Reservation:
         budget.wake()
 
 
-def _manner(call: CallSpec) -> CallKind:
+def _kind_of(call: CallSpec) -> CallKind:
     return call.model, call.template, call.effort, canonical_json(call.args)
 
 

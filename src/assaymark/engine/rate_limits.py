@@ -60,7 +60,7 @@ _ADD = (
 )
 
 
-def at_least(owner: object, **limits: float) -> None:
+def check_minimums(owner: object, **limits: float) -> None:
     """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
     for name, least in limits.items():
         value = getattr(owner, name)
@@ -156,7 +156,7 @@ class CircuitBreakerPolicy:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        at_least(self, failures=1, cool_down_s=0)
+        check_minimums(self, failures=1, cool_down_s=0)
 
 
 class Breaker:
@@ -202,7 +202,7 @@ class Breaker:
         elif not error.retryable:
             self.answered()
         elif error.retry_after is not None:  # the provider is up and says when to retry
-            self._hold_until = max(self._hold_until, now + asked_wait_s(error))
+            self._hold_until = max(self._hold_until, now + requested_wait_s(error))
         else:
             self._failures += 1
             if trial:
@@ -215,7 +215,7 @@ class Breaker:
         self.stopped = self.stopped or f"{reason}; {KEPT}"
 
 
-def asked_wait_s(error: ModelError) -> float:
+def requested_wait_s(error: ModelError) -> float:
     """The wait that a provider asked for, in seconds between 0 and 300; 0 if it asked for none."""
     asked = error.retry_after or 0.0
     return min(max(asked, 0.0), _LONGEST_WAIT_S) if math.isfinite(asked) else _LONGEST_WAIT_S

@@ -95,25 +95,28 @@ def read_rows(
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
+_IN_FOLDERS: Final = (".eval", ".json", ".jsonl", ".ndjson", ".parquet")
+
+
 def _read_folder(path: Path, name: str, keep_going: bool) -> FileRows:
-    """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
+    """Read all logs of one tool, or Parquet files of one table, in a folder and below; other files get a note."""
     logs: list[FileRows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
-        if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
+        if file.is_file() and any(suffix in _IN_FOLDERS for suffix in file.suffixes):
             try:
                 rows = read_rows(file, keep_going=keep_going)
             except InputError as exc:
                 beside.append(f"{file.relative_to(path)} ({exc.problems[0].what:.140})")
                 continue
-            recognised = any(rows.format == kind.name for kind in FORMATS)
+            recognised = any(rows.format == kind for kind in ("Parquet", *(tool.name for tool in FORMATS)))
             logs += [rows] if recognised else []
             beside += [] if recognised else [str(file.relative_to(path))]
     kinds = Counter(rows.format for rows in logs)
     if len(kinds) != 1:
         present = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
         names = ", ".join(kind.name for kind in FORMATS)
-        message = f"a folder holds logs of one tool ({names}; got {present}); name a file of any other table"
+        message = f"a folder holds Parquet files or logs of one tool ({names}; got {present}); name a file otherwise"
         raise InputError(name, [message, *(f"not read: {file}" for file in beside[:12])])
     sizes = np.cumsum([0, *map(len, logs)])
     notes = dict.fromkeys(line for rows in logs for line in rows.said)

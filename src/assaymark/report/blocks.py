@@ -253,7 +253,7 @@ class Table:
     """Rows below column heads. The first cell of a row is its row head; a row with one cell heads the rows after it."""
 
     kind: ClassVar = "table"
-    heads: tuple[Inline, ...]
+    columns: tuple[Inline, ...]
     rows: tuple[tuple[Inline, ...] | PageRow, ...]
     right: frozenset[int] = frozenset()  # columns of numbers
     summary: str = "The same as a table"  # it is folded under these words
@@ -261,9 +261,9 @@ class Table:
     id: str = ""
     style: str = ""
     filters: tuple[Filter, ...] = ()
-    what: str = ""  # the name of the search box
+    search: str = ""  # the name of the search box
     label: str = ""
-    columns: tuple[str, ...] = ()  # styles
+    styles: tuple[str, ...] = ()  # of the columns
     wide: bool = False  # it scrolls until it is stacked
     sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
     judges: tuple[JudgeWords, ...] | None = None  # the judges in its strips
@@ -271,13 +271,13 @@ class Table:
     @property
     def all_right(self) -> bool:
         """True if every column but the first holds numbers, so that one style rule aligns them; False if stacked."""
-        return not self.stacked and self.right >= frozenset(range(1, len(self.heads)))
+        return not self.stacked and self.right >= frozenset(range(1, len(self.columns)))
 
     @property
     def column_styles(self) -> Sequence[str]:
         """The style of each column, for its head and its cells."""
         right = frozenset[int]() if self.all_right else self.right
-        return self.columns or ["r" if at in right else "" for at in range(len(self.heads))]
+        return self.styles or ["r" if at in right else "" for at in range(len(self.columns))]
 
     @property
     def lines(self) -> Iterator[PageRow]:
@@ -406,7 +406,7 @@ class CardList:
     kind: ClassVar = "listing"
     items: tuple[Card, ...] | tuple[Group, ...]
     filters: tuple[Filter, ...]
-    what: str
+    search: str
     id: str
 
 
@@ -553,12 +553,12 @@ def rows_markup(table: Table, root: str = "") -> Markup:
     """The rows of a table as markup; a loop over thousands of cells in a template takes three times as long."""
     begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
-        begun = [f'{opening} data-l="{escaped(plain(head))}"' for opening, head in zip(begun, table.heads, strict=True)]
+        begun = [f'{tag} data-l="{escaped(plain(head))}"' for tag, head in zip(begun, table.columns, strict=True)]
     lines = []
     for row in table.lines:
         first, *others = cells = [html_of(cell, root) for cell in row.cells]
-        if len(cells) == 1 < len(table.heads):
-            head = f'<th scope="rowgroup" colspan="{len(table.heads)}"><span>{cells[0]}</span></th>'
+        if len(cells) == 1 < len(table.columns):
+            head = f'<th scope="rowgroup" colspan="{len(table.columns)}"><span>{cells[0]}</span></th>'
             lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
             continue
         if table.stacked:

@@ -30,7 +30,7 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Words for labels whose values may be agents as well as judge families."""
 
-Measured = tuple[Measurement, PageRow]
+MeasurementRow = tuple[Measurement, PageRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
@@ -41,9 +41,9 @@ def table_rows(
     lineage: Lineage = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
-) -> tuple[Measured, ...]:
+) -> tuple[MeasurementRow, ...]:
     """Rows of measurements by kind, in the order of the titles, then by subject; never sorted by value."""
-    order, anchors, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[Measured]()
+    order, anchors, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:
         """An id that hides which of two agents is higher: neither position nor link may show an unsupported order."""
@@ -73,17 +73,17 @@ def table_rows(
     return tuple(rows)
 
 
-def measurement_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
+def measurement_parts(rows: Sequence[MeasurementRow]) -> dict[str, tuple[MeasurementRow, ...]]:
     """Split some rows into pages, by file."""
     return by_file("measurements", paginate_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
 
 
-def measurement_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
+def measurement_links(pages: Mapping[str, Sequence[MeasurementRow]]) -> dict[str, str]:
     """Links to measurements: the page and row of each, by its id."""
     return {item.id: f"{name}#{row.id}" for name, rows in pages.items() for item, row in rows}
 
 
-def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, str]]:
+def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasurementRow]]) -> Iterator[tuple[str, str]]:
     """The pages of measurements, one at a time, as path and HTML; ``pages`` maps paths to their rows."""
     lead = (
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
@@ -93,15 +93,15 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         columns, rows = page_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
         table = Table(
             columns, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
-            filters=row_filters([row.key for row in rows]), what="measurements",
+            filters=row_filters([row.key for row in rows]), search="measurements",
         )  # fmt: skip
         page = Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)
         yield path, frame.page(page)
 
 
-def page_rows(columns: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[PageRow, ...]]:
+def page_rows(columns: tuple[str, ...], pairs: Iterable[MeasurementRow]) -> tuple[tuple[str, ...], tuple[PageRow, ...]]:
     """The column heads and the rows of a page, without the last column if no row links to records."""
-    rows = tuple(row for _, row in measured)
+    rows = tuple(row for _, row in pairs)
     if any(row.cells[-1] for row in rows):
         return columns, rows
     return columns[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
@@ -264,7 +264,7 @@ def fact_check_pages(rows: Sequence[PageRow]) -> Iterator[Page]:
     for path, part, links in with_pager(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
-        table = Table(columns, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+        table = Table(columns, part, frozenset({3}), "", stacked=True, id="ledger-rows", search="this page",
                       filters=row_filters([row.key for row in part], titles))  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
         yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",

@@ -128,8 +128,8 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     yield from _levels(bench.bench_levels(index))
     grids = []
     for table in (block for group in bench.stage_tables(index) for block in group.blocks if isinstance(block, Table)):
-        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
-        grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
+        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.columns) - len(row.cells)) for row in table.lines)
+        grids.append(Grid(tuple(map(in_words, table.columns)), tuple(rows)))
     if grids:
         yield from (Heading(bench.board_title(bench.pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:

@@ -267,7 +267,7 @@ class Frame:
             self._files[f"{path}.svg"] = picture(figure.wide, (*self.styles, *page.styles), self.cited(figure.title))
             if figure.rows is not None:
                 rows = (tuple(map(plain, row.cells)) for row in figure.rows.lines)
-                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.heads)), rows)
+                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.columns)), rows)
         first, *others = page.scripts
         return self.render(
             "page.html", page.title, page.here, "../" * page.path.count("/"), page.styles,

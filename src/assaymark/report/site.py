@@ -32,9 +32,9 @@ from assaymark.text import clean, count
 # The first page of a site of several runs lists each run with the claims that it supports. Runs are sorted by kind
 # and then by name. They are not compared with each other.
 
-Kind = Literal["study", "judges", "season", "portbench"]
+SiteKind = Literal["study", "judges", "season", "portbench"]
 
-_KINDS: Final[Mapping[Kind, tuple[str, str, str, str, str]]] = {
+_KINDS: Final[Mapping[SiteKind, tuple[str, str, str, str, str]]] = {
     "study": ("Overview", "Study", "study", "studies",
               "Reference panel. Every judge is a built-in grader with documented flaws."),
     "judges": ("Judges", "Judges as instruments", "set of judges", "sets of judges", ""),
@@ -54,7 +54,7 @@ class SiteEntry:
     count, words), the first supported sentences of each level, and judges with datasheets of their own. ``reference``
     is true if every judge, or every model of a benchmark, is built in."""
 
-    kind: Kind
+    kind: SiteKind
     title: str
     line: str
     verdicts: int = 0
@@ -115,7 +115,7 @@ def judges_entry(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
 
 
 def _entry(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
+    kind: SiteKind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
 ) -> SiteEntry:
     """The entry of a run with its decided claims: how many at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]

@@ -219,6 +219,7 @@ def check(
         isinstance(table, (str, Path))
         and not any(asked)
         and pairs is None
+        and Path(table).is_file()
         and is_large(Path(table))
         and set(TEXTS) <= {*pq.read_schema(Path(table)).names}
     ):
@@ -354,8 +355,8 @@ def _read_rows(table: Any) -> FileRows:
             raise runs.missing(path, "score table")
         if RunFolder(path).plan.is_file():
             raise PlanError(f"{path} is a run folder and no table; to show it: assaymark report {path}")
-        if path.is_dir() and any(path.glob("**/*.parquet")):
-            raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
+        if path.is_dir() and is_large(path):
+            raise PlanError(f"{path} has partitions of a large table; run: assaymark measure --judgments {path}")
         return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         columns: dict[str, pa.Array] = {}

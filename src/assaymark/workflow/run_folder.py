@@ -22,7 +22,7 @@ from assaymark.records import write_atomic as write_atomic
 
 if TYPE_CHECKING:
     from assaymark.engine import Ledger
-    from assaymark.report.site import Kind
+    from assaymark.report.site import SiteKind
 from datetime import datetime
 
 from assaymark.plan import Frozen
@@ -192,7 +192,7 @@ def read_json(path: Path, noun: str) -> JSON:
         raise LedgerError(f"{path}: this {noun} is damaged at line {exc.lineno} ({exc.msg})") from None
 
 
-def kind_of(folder: RunFolder) -> Kind:
+def kind_of(folder: RunFolder) -> SiteKind:
     """Return the kind of run in a folder; "study" by default."""
     form = str(read_lock(folder).get("format"))
     if "benchmark" in form or "season" in form:

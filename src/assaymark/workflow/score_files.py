@@ -205,11 +205,12 @@ def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
 
 
 def is_large(path: Path) -> bool:
-    """True if a file is Parquet with enough rows to be read in parts."""
-    if is_parquet(path):
+    """True if a Parquet file, or those of a folder together, have enough rows to be read in parts."""
+    rows = 0
+    for file in path.rglob("*.parquet") if path.is_dir() else (path,):
         with suppress(pa.ArrowException, OSError):  # the reader reports the problem
-            return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
-    return False
+            rows += pq.read_metadata(file).num_rows if is_parquet(file) else 0
+    return rows >= STREAMED_FROM
 
 
 def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
@@ -403,7 +404,7 @@ def computing_of(
     """Return the settings from the options of the command line; None if none is given."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
-    from assaymark.engine.compute import way
+    from assaymark.engine.compute import backend_named
 
     how = how or ("ray" if address is not None else "processes")
     problems = []
@@ -415,7 +416,7 @@ def computing_of(
         problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
     if problems:
         raise InputError("measure", problems)
-    return Computing(way(how), workers, address, deadline_s)
+    return Computing(backend_named(how), workers, address, deadline_s)
 
 
 def folder_sums(

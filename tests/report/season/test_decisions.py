@@ -174,7 +174,7 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     assert [list(part) for part in decisions.list_pages("agents/Alder.html", "ledger", lines).values()] == [lines[::-1]]
     *_, table = decisions.ledger_head(book_of(lines=lines))
     assert sum(int(row[1]) for row in table.rows) == len(lines)
-    for at, judge in enumerate(table.heads[2:], 2):
+    for at, judge in enumerate(table.columns[2:], 2):
         assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
 
 

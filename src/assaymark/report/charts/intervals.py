@@ -25,7 +25,7 @@ from assaymark.report.text import (
 )  # fmt: skip
 from assaymark.text import MINUS, number, span
 
-Mark = Literal["mh", "mq", "mn"]
+LevelMark = Literal["mh", "mq", "mn"]
 Ends = tuple[float, float]
 DOTS: Final = 60
 """Maximum number of dots in a row; more scores are thinned evenly, which keeps the shape and limits the page size."""
@@ -40,7 +40,7 @@ class AxisRow:
     note: str = ""  # the words below the mark
     value: float | None = None
     bounds: Ends | None = None
-    mark: Mark = "mn"
+    mark: LevelMark = "mn"
     band: Ends | None = None  # differences that its rule ignores
     cut: float | None = None  # beyond this it fails
     box: tuple[float, float, float] | None = None  # quartiles with the median between
@@ -103,7 +103,7 @@ def thinned(values: Sequence[float]) -> Sequence[float]:
     return values if len(values) <= DOTS else [values[at * len(values) // DOTS] for at in range(DOTS)]
 
 
-def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
+def point(x: float, y: float, mark: LevelMark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
     """A square or a diamond whose fill shows its level: solid, left half filled, dashed."""
     if diamond:
         whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
@@ -215,7 +215,7 @@ def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Elem
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
         return [box, label(middle, y + 4, fit(state_words(item), width - 20, 12), "tk halo", "middle")]
-    kind: Mark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
+    kind: LevelMark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
     parts: list[svg.Element] = []
     for ends, at, thick in ((bootstrap_of(item), y + size + 4, "l"), (bounds_of(item), y, "b")):
         parts += [line(scale(ends[0]), at, scale(ends[1]), at, kind + thick)] if ends else []

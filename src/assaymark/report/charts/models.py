@@ -13,11 +13,11 @@ import svg
 from assaymark.records import Level
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
-from assaymark.report.charts.intervals import Ends, Mark, point
+from assaymark.report.charts.intervals import Ends, LevelMark, point
 from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
-KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+KINDS: Final[dict[Level, LevelMark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 STRIP_WIDTH: Final = 180
 _NAMES: Final = 8
 
@@ -149,11 +149,11 @@ _ROW, _HEAD, _ROOM = 22, 42, 44
 Bar = tuple[Ends | None, str]
 """The interval of a value, if it has one, and the value in words."""
 
-Column = tuple[str, str, tuple[Bar | None, ...], float | None]
+ScoreBars = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
-def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head: str, desc: str) -> tuple[str, str]:
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, str]:
     """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 

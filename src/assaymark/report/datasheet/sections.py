@@ -14,7 +14,7 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.charts.intervals import AxisRow, Mark
+from assaymark.report.charts.intervals import AxisRow, LevelMark
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Lineage
 from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
@@ -361,7 +361,7 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
     return Table(
         columns, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
         id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
-        what="measurements",
+        search="measurements",
     )  # fmt: skip
 
 
@@ -558,7 +558,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
             change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
-            filled: Mark = "mh" if of in moved else "mn"
+            filled: LevelMark = "mh" if of in moved else "mn"
             drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
         cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))

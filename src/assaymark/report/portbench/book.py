@@ -81,15 +81,15 @@ class BenchRun:
 
 
 ROUNDING: Final = 1e-9
-Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
-KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
+BenchKind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
+KINDS: Final[tuple[BenchKind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"), "S2": ("signals", "Signal generation"),
     "S3": ("weights", "Weight optimisation"), "S4": ("trading", "Execution"), "S5": ("risk", "Risk monitoring"),
 }  # fmt: skip
 
 
-def claim_kind(verdict: Verdict) -> Kind:
+def claim_kind(verdict: Verdict) -> BenchKind:
     """The kind of a benchmark claim, from its id."""
     name = verdict.claim.id.partition("[")[0]
     return next((kind for kind in KINDS if kind == name), "other")
@@ -155,7 +155,7 @@ class BenchmarkIndex(MeasurementIndex):
         windows, profiles = ({window.name for window in those} for those in (self.windows, self.run.profiles))
         return any(len(item.nav) for item in self.results if item.window in windows and item.profile in profiles)
 
-    def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
+    def of_kind(self, *kinds: BenchKind) -> tuple[Verdict, ...]:
         """Verdicts of some kinds, in the order of the run."""
         return tuple(verdict for verdict in self.run.verdicts if claim_kind(verdict) in kinds)
 
@@ -431,7 +431,7 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
             rows.append(b.PageRow((("true answers", b.small("no model")), *cells, "", best, "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
         title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
-        table = b.Table(header, tuple(rows), summary="", style="heat", label=title, columns=columns)
+        table = b.Table(header, tuple(rows), summary="", style="heat", label=title, styles=columns)
         notes = b.notes((design_note(index, profile),))
         groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
     return tuple(groups)

@@ -376,7 +376,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
     heading = "Where do models lose points?"
     if not index.has_pipeline:
         return _half("stages", heading, index.missing("pipeline"))
-    profile, columns, best, rows = index.profile, list[charts.Column](), dict[str, float | None](), []
+    profile, columns, best, rows = index.profile, list[charts.ScoreBars](), dict[str, float | None](), []
     for stage, (words, _) in STAGES.items():
         most = index.get("bench.ceiling", profile=profile, stage=stage)
         best[stage], bars = None if most is None else most.value, []

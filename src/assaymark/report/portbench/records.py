@@ -27,7 +27,7 @@ from assaymark.report.records.answers import Pages, answer_parts, answer_row, ea
 from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span
 
-Answer = tuple[str, ScoredReply]
+ModelAnswer = tuple[str, ScoredReply]
 """The name of a model, and one of its answers."""
 
 
@@ -42,7 +42,7 @@ def _labels(scored: ScoredReply) -> dict[str, str]:
 class BenchProvenance:
     """The addresses of a benchmark's answers and episodes; ``episodes`` have the address of each date."""
 
-    asked: Sequence[Answer]
+    asked: Sequence[ModelAnswer]
     pages: Mapping[str, Pages]
     places: Mapping[tuple[str, str, str], str]
     episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
@@ -276,7 +276,7 @@ def episodes_table(index: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
     columns = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
     filters = b.row_filters(sorted(row.key for row in rows))
     return b.Table(columns, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
-                   what="episodes")  # fmt: skip
+                   search="episodes")  # fmt: skip
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
     table = b.Table(
         ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
         style="heat q few" if len(values) < 5 else "heat q", label=title,
-        columns=("", *("hc",) * len(values), *("iv",) * whole),
+        styles=("", *("hc",) * len(values), *("iv",) * whole),
     )  # fmt: skip
     return b.Group(title, (table,), name)
 
@@ -395,7 +395,7 @@ def template_words(name: str) -> str:
 def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
     """Questions with prompt, reply and score, by template, condition and model."""
 
-    def place(answer: Answer) -> tuple[str, ...]:
+    def place(answer: ModelAnswer) -> tuple[str, ...]:
         model, task = answer
         return task.question.template, task.condition, model, task.question.regime, task.question.prompt(task.condition)
 
@@ -415,9 +415,9 @@ def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[
         )  # fmt: skip
 
 
-def extreme_answers(index: BenchmarkIndex) -> list[Answer]:
+def extreme_answers(index: BenchmarkIndex) -> list[ModelAnswer]:
     """The worst and the best answered question of each model, template and condition."""
-    chosen: list[Answer] = []
+    chosen: list[ModelAnswer] = []
     for model, answers in index.run.answers.items():
         groups: defaultdict[tuple[str, str], list[ScoredReply]] = defaultdict(list)
         for scored in answers:

@@ -19,7 +19,7 @@ from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import Measured, table_rows
+from assaymark.report.measurements import MeasurementRow, table_rows
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.records.calls import Lineage
@@ -199,7 +199,7 @@ def windows_table(index: BenchmarkIndex) -> b.Table | None:
     for words in kinds.values():
         header += [(words, Markup(score_head(axis))), f"{words}, {percent(index.run.plan.level)} interval"]
     label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
-    return b.Table(tuple(header), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
+    return b.Table(tuple(header), tuple(rows), summary="", style="heat calm", label=label, styles=columns)
 
 
 def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
@@ -389,7 +389,7 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[Measured, ...]:
+def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
     """All measurements of a benchmark; ``lineage`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:

@@ -34,13 +34,13 @@ BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
 
 
 def rows_page(
-    path: str, title: str, lead: Inline, columns: tuple[str, ...], rows: Sequence[b.PageRow], what: str, parts: str,
+    path: str, title: str, lead: Inline, columns: tuple[str, ...], rows: Sequence[b.PageRow], noun: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
     """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
     buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
-    table = b.Table(columns, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
-                    what=what)  # fmt: skip
+    table = b.Table(columns, tuple(rows), frozenset(right), "", stacked=True, id=f"{noun[:-1]}-rows", filters=buttons,
+                    search=noun)  # fmt: skip
     return Page(path, title, lead, (), (table,), parts, **{**BELOW, **more})
 
 

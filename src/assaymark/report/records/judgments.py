@@ -179,10 +179,10 @@ class StudyProvenance:
                     first.setdefault(about, f"{path}#{row_id(judgment)}")
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
-        by = sorted(run.texts, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
+        by = sorted(run.texts, key=lambda d: (subject_of(d), d.decided_at.timestamp(), d.record_id))
         cut = enumerate(paginate_by(by, decision_size, PAGE), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", decisions) for at, decisions in cut)
-        places = {one.record_id: f"{path}#{row_id(one)}" for path, decisions in decided for one in decisions}
+        places = {d.record_id: f"{path}#{row_id(d)}" for path, decisions in decided for d in decisions}
         return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
@@ -325,19 +325,19 @@ class StudyProvenance:
         columns = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in with_pager(judge.pages)):
             shown: list[b.PageRow] = []
-            for one in rows:
-                decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
-                record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
+            for item in rows:
+                decision, about, ok = self.records.get(item.trajectory), self.subject(item).words, item.status == "ok"
+                record: list[Inline] = [b.Linked(clean(item.trajectory, 60), self.decisions.get(item.trajectory, ""))]
                 if decision is not None:
                     record += [" ", b.small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
                 none = "not scored" if ok else "none"
-                scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in dimensions]
-                call = call_cell(one.call_key, self.calls)
-                if self.calls.get(one.first_key):
-                    call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
-                also = _remarks(one) if ok else b.bold(_remarks(one))
-                cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.PageRow(cells, row_id(one), about, "" if ok else "not-ok"))
+                scores = [f"{item.scores[name]:g}" if name in item.scores else none for name, _ in dimensions]
+                call = call_cell(item.call_key, self.calls)
+                if self.calls.get(item.first_key):
+                    call = (call, b.small(" first: "), call_cell(item.first_key, self.calls))
+                also = _remarks(item) if ok else b.bold(_remarks(item))
+                cells = (about, tuple(record), count(item.trial), *scores, also, call)
+                shown.append(b.PageRow(cells, row_id(item), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)

@@ -315,10 +315,10 @@ def ledger_table(
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
     keys = [key for row in rows for key in (row.key, row.also)]
-    columns = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
+    header = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
     filters = words.filters(keys, titles, len(rows)) if name else ()
-    noun = index.say("ledger.what")
-    return b.Table(columns, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, what=noun)
+    box = index.say("ledger.what")
+    return b.Table(header, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, search=box)
 
 
 def ledger_answer(index: AgentIndex) -> str:

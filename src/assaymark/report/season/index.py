@@ -18,7 +18,7 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import Measured, measurement_links, table_rows
+from assaymark.report.measurements import MeasurementRow, measurement_links, table_rows
 from assaymark.report.page import by_file, file_stems, paginate_by
 from assaymark.text import NBSP, clean, prose
 
@@ -273,7 +273,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
-) -> Mapping[str, tuple[Measured, ...]]:
+) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
     pages = {
         name if "." in name or name == "contrast" else f"season.{name}": group
@@ -289,7 +289,7 @@ _POINTS: Final = (
 )  # fmt: skip
 """Measurements that grade an agent; if it shares its tier, the range of its judges is shown instead."""
 
-Ends = tuple[float, float]
+PointRange = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,7 +302,7 @@ class SeasonIndex(MeasurementIndex):
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[MeasurementRow, ...]] = field(default_factory=dict)
     up: str = ""
 
     @classmethod
@@ -353,14 +353,14 @@ class SeasonIndex(MeasurementIndex):
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
         return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
 
-    def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
+    def judged(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
         scores = self._points(agent, name, axis)
         if len(scores) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)
         return (min(scores), max(scores)) if scores else None
 
-    def tier_range(self, agent: str, name: str, axis: str = "") -> Ends | None:
+    def tier_range(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The lowest and the highest points that a judge gave an agent of the same tier."""
         tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
         scores = [points for agent in tier for points in self._points(agent, name, axis)]

@@ -174,7 +174,7 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         words("board.verdict"),
     )  # fmt: skip
     table = b.Table(header, tuple(rows), summary="", stacked=True, style="board season", wide=True,
-                  columns=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
+                  styles=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
     columns = axis_heads(index)
     parts = b.Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
     about = b.notes((" ".join(board_notes(index)),))

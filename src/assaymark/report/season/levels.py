@@ -13,7 +13,7 @@ from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
-from assaymark.report.measurements import Measured
+from assaymark.report.measurements import MeasurementRow
 from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
@@ -89,14 +89,14 @@ def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline
 def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     """The levels that have a claim about an agent, or else about supported pairs with it."""
     parts, words = [], index.words
-    of_agent = [one for one in index.run.decided.verdicts if index.agent.name in one.verdict.claim.subjects]
-    front = [one for one in of_agent if one.kind not in _PAIRS]
+    of_agent = [verdict for verdict in index.run.decided.verdicts if index.agent.name in verdict.verdict.claim.subjects]
+    front = [verdict for verdict in of_agent if verdict.kind not in _PAIRS]
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
-        mine = [one for one in front if one.verdict.publication_level == level]
+        mine = [verdict for verdict in front if verdict.verdict.publication_level == level]
         lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.season, v) for v in mine if level != "no-claim"]
         if level == "no-claim":
-            about = ((season_subject(one, words), words.texts(reasons_of(index.season, one)[:1])) for one in mine)
+            about = ((season_subject(v, words), words.texts(reasons_of(index.season, v)[:1])) for v in mine)
             lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
@@ -258,7 +258,7 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def localised_row(index: SeasonIndex, measured: Measured) -> Measured:
+def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRow:
     """A row of `SeasonIndex.measured` in the language of the index: kind and subject, value, and records."""
     (item, row), words = measured, index.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), index.hidden(item)

@@ -130,7 +130,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
         table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
             stacked=True, id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
-            what=words("measured.what"),
+            search=words("measured.what"),
         )  # fmt: skip
         lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")
         blocks = (table if lines else b.Prose(words("measured.none"), "none"),)

@@ -150,7 +150,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
         scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in scored)
         points += [JudgeWords(at, clean(judge.name, 60), scores)] if scores else []
     yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
-                  columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
+                  styles=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 
 def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
@@ -241,7 +241,7 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
     header = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
-    return b.Table(header, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
+    return b.Table(header, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", styles=columns)
 
 
 def _without(index: SeasonIndex, agent: str, judge: str) -> float | None:

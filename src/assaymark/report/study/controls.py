@@ -13,7 +13,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
+from assaymark.report.charts.intervals import DOTS, AxisRow, LevelMark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
 from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
@@ -27,7 +27,7 @@ AGAINST: Final[Mapping[str, str]] = {
 }
 """The reference that a control's rule compares it with; controls without a rule are missing."""
 
-_MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+_MARKS: Final[Mapping[Level, LevelMark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 _LISTED: Final = 10
 
 

@@ -22,7 +22,7 @@ from assaymark.report.levels import (
     rule_words,
 )
 from assaymark.report.measurements import (
-    Measured,
+    MeasurementRow,
     evidence_section,
     fact_check_pages,
     fact_check_rows,
@@ -320,7 +320,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(listed)
 
 
-def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[Measured, ...]:
+def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
     """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
     agent that shares its tier is replaced by the range of its judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}

@@ -162,7 +162,7 @@ def plan_section(index: RunIndex) -> b.Section:
     # The plan's treatment of clusters: as independent or as consecutive in time.
     time, study = index.get("order.autocorrelation", dimension=AGGREGATE), index.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
-    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
+    relation = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     worth, overlap = (index.get(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
     independent, errors = t.as_text(worth), "independent judges; needs texts of known quality"
     if known(worth):
@@ -183,7 +183,7 @@ def plan_section(index: RunIndex) -> b.Section:
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
         ("Preregistered", "yes" if index.preregistered else "no", ""),
-        ("Test", _TESTS[study.inference.test], f"clusters {taken}"),
+        ("Test", _TESTS[study.inference.test], f"clusters {relation}"),
         ("Could detect", could, note),
     ]  # fmt: skip
     of_panel: list[tuple[str, Inline, str]] = [

@@ -328,7 +328,7 @@ def _decide_run(
     if answers:
         path = plan.questions.file
         pairs = () if path is None else ((item.template, item.split) for item in published.read_questions(Path(path)))
-        splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
+        splits = published.split_counts(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,
