@@ -166,7 +166,7 @@ def robust_by_statsmodels(table: ScoreTable) -> tuple[dict[str, float], np.ndarr
 
 
 def timed(work: Callable[[], object]) -> tuple[float, object]:
-    """CPU seconds of ``work``, which other people's work on the same machine does not lengthen, and what it made."""
+    """Return the CPU seconds of ``work``, which other load on the machine does not increase, and its result."""
     started = time.process_time()
     made = work()
     return time.process_time() - started, made
@@ -179,13 +179,13 @@ def table() -> ScoreTable:
 
 
 def ours(table: ScoreTable) -> tuple[float, dict[str, Measurement]]:
-    """The best of several runs, and what it made."""
+    """Return the seconds of the best of several runs, and its result."""
     found = [timed(lambda: analyse(table, STUDY, rng=np.random.default_rng(1))) for _ in range(30)]
     return min(seconds for seconds, _ in found), {m.id: m for m in analyse(table, STUDY, rng=np.random.default_rng(1))}
 
 
 def without_orders(table: ScoreTable, patch: pytest.MonkeyPatch) -> float:
-    """The seconds of all of it but the orders of agents and what speaks against them: agreement, levels, ranks."""
+    """Return the seconds of the analysis without rankings and bias tests: agreement, levels, ranks."""
     with patch.context() as less:
         less.setattr(analysis, "order_measurements", lambda *_: ())
         less.setattr(measure_panel, "alpha_measurements", lambda *_: ())

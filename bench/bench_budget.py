@@ -1,4 +1,4 @@
-"""What a budget lets through: calls of 0.008 USD whose bound is forty times that, over loopback, some of which hang.
+"""Overspend of a budget under load: calls of 0.008 USD with a bound forty times that, on loopback; some of them hang.
 
 The server bills every request it receives, those included whose answer never arrives.
 """
@@ -30,7 +30,7 @@ PRICES = prices_of_text(json.dumps({"source": "bench", "entries": [PRICE]}))
 
 
 class Billing(ThreadingHTTPServer):
-    """Answers after a moment, or hangs; knows what it billed and how many requests were there at once."""
+    """Server that answers after a delay, or hangs; counts billed calls and concurrent requests."""
 
     daemon_threads, block_on_close, request_queue_size = True, False, 128
 
@@ -70,7 +70,7 @@ class Answering(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

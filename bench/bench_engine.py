@@ -1,4 +1,4 @@
-"""What the engine itself costs.
+"""The overhead of the engine, in process, and the throughput of its ledger.
 
 In-process path: plan, attempt, reply and commit of 5,500 calls to a model that answers at once. Ledger alone: durable
 records, each a reply with the attempt that was begun for it, in groups of 64.

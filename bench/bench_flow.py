@@ -1,4 +1,4 @@
-"""Whole runs as a user types them: wall clock on this machine, and the peak memory of any process of theirs."""
+"""Whole runs of the command line: wall clock on this machine, and the peak memory of their processes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 
 def seconds(program: str, folder: Path) -> float:
-    """What a program beside this one takes for all calls, in its own words."""
+    """Run a program in another process, and return the seconds that it prints for all calls."""
     home = {"XDG_DATA_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}  # where Inspect leaves its traces
     command = [sys.executable, str(HERE / program), str(CALLS), str(CONCURRENCY)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | home, cwd=folder)

@@ -65,7 +65,7 @@ def panel(clusters: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop_over_sklearn(ratings: np.ndarray, clusters: int) -> np.ndarray:
-    """What one would write: draw clusters, gather their items, call scikit-learn for every pair. All 1,000 are run."""
+    """The obvious implementation: draw clusters, gather their items, call scikit-learn for every pair, 1,000 times."""
     rng = np.random.default_rng(1)
     groups = ratings.reshape(clusters, PER_CLUSTER, 3)
     values = np.empty(RESAMPLES)

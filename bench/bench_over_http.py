@@ -1,4 +1,4 @@
-"""What the engine adds to a call over HTTP: against the official OpenAI SDK alone, on the same server on loopback.
+"""The overhead of the engine per call over HTTP, compared with the OpenAI SDK alone on the same loopback server.
 
 Both sides send the same requests at the same concurrency to a server that is a process of its own and answers at once.
 Ours is `run_calls` with a ledger in a file: plan, attempt and reply of each call are on the disk. The bare SDK parses

@@ -1,4 +1,4 @@
-"""The benchmark as it is asked and scored: parts against their plain definitions, and whole runs as a user types them.
+"""Calls and scoring of the benchmark: parts against their plain definitions, and whole runs of the command line.
 
 Run ``just bench``. Ratios are of two ways through the same numbers in one session; seconds are of this machine.
 """
@@ -257,7 +257,7 @@ def run(compiled: Path, *arguments: str | Path) -> tuple[float, float, float]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled modules lie, filled: installed packages come with theirs."""
+    """A folder with all compiled modules, as installed packages have."""
     folder = tmp_path_factory.mktemp("compiled")
     small = ("--model", "reference/portbench-stubborn", "--profile", "balanced", "--window", "normal")
     run(folder, "bench", "pipeline", *small, "--out", folder / "run")

@@ -73,7 +73,7 @@ def ratio_of(w: Floats, mu: Floats, cov: Floats) -> float:
 
 
 def slsqp(mu: Floats, cov: Floats) -> Floats:
-    """What one would write: minus the yearly Sharpe ratio, with its gradient, from equal weight."""
+    """The obvious implementation: minimise the negative yearly Sharpe ratio, with its gradient, from equal weight."""
     yearly, risk = 252 * (mu - RATE), 252 * cov
 
     def value(w: Floats) -> tuple[float, Floats]:
@@ -163,7 +163,7 @@ def test_exactness_of_the_other_optimisers(note: Note) -> None:
 
 
 def day_by_day(targets: Floats, returns: Floats, cost_bps: float) -> Floats:
-    """What one would write: every day of one strategy, with numpy over its assets."""
+    """The obvious implementation: loop over the days of one strategy, with numpy over its assets."""
     held, cash, nav = np.zeros(returns.shape[1]), 1.0, np.empty(returns.shape[0])
     for t in range(returns.shape[0]):
         held = held * (1 + returns[t])

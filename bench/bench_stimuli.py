@@ -1,4 +1,4 @@
-"""What the stimuli of a judge's datasheet cost: pairs of a thousand tasks with their manifest, gates, and a whole run.
+"""The cost of a judge datasheet's stimuli: pairs of a thousand tasks with manifest and gates, and a whole run.
 
 The thousand tasks are the ten that come with the package, repeated with other numbers. A run is the 900 calls of ten
 tasks, in process: plan, answer, parse.

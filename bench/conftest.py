@@ -1,4 +1,4 @@
-"""Every bench notes what it measured; the session prints the table and leaves it for the documentation."""
+"""Collects the measurements of all benches; the session prints the table and writes it for the documentation."""
 
 from __future__ import annotations
 

@@ -32,5 +32,5 @@ def judge_calls(n: int) -> Iterator[CallSpec]:
 
 
 def one_judge(n: int, model: str, args: Mapping[str, JSON] | None = None) -> list[CallSpec]:
-    """The same prompts, all for one judge; a seed tells its calls apart."""
+    """Return the same prompts for one judge; the seeds make its calls distinct."""
     return [replace(call, model=model, seed=seed, args=args or {}) for seed, call in enumerate(judge_calls(n))]

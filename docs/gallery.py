@@ -35,8 +35,8 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.inputs import KAPPA, RunIndex, tiers
 from assaymark.report.study.checks import limits_of
-from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
-from assaymark.report.study.scores import agree_words, pairs_words, spread_words
+from assaymark.report.study.overview import best_agents, conditions_of, reversed_sentences, tier_rows, tier_sentences
+from assaymark.report.study.scores import agreement_answer, pairs_words, spread_words
 from assaymark.text import number
 from assaymark.workflow.check import REAL, Checked, check, check_real
 from assaymark.workflow.run_folder import RunFolder
@@ -136,14 +136,14 @@ def order_table(book: RunIndex, order: Order) -> str:
         tier = next(k for k, one in enumerate(groups) if name in one.agents)
         first, last = ranks.get(name, (1, len(book.agents)))
         place = f"{first}" if first == last else f"{first} to {last}"
-        rows.append((str(at), name, order.cell(name), str(tier + 1), place, words[groups[tier].agents].said))
+        rows.append((str(at), name, order.cell(name), str(tier + 1), place, words[groups[tier].agents].remark))
     return table(("rank", "system", order.by, "tier", "possible ranks", "supported"), *rows, right=(0, 2, 3))
 
 
 def said(book: RunIndex) -> str:
-    """What may be said, each sentence with its level; the conditions that all share after them."""
+    """Return the supported claims, each with its level, then the conditions that all of them share."""
     parts, told = list[str](), tier_sentences(book)
-    for group, above in ((told, ()), (turned_sentences(book), told)):
+    for group, above in ((told, ()), (reversed_sentences(book), told)):
         own, shared = conditions_of(group, above)
         parts.append("\n".join(
             f"- {'[x]' if level == 'headline' else '[/]'} “{text}”{f' Say also: {mine}' if mine else ''}"
@@ -154,13 +154,13 @@ def said(book: RunIndex) -> str:
 
 
 def binds(book: RunIndex) -> str:
-    """What limits the result, and what it would take."""
+    """Return a table of the limits of the result, each with what would lift it."""
     rows = limits_of(book)[:5]
     return table(("limit", "measured", "effect", "what helps"), *rows)
 
 
 def counts(found: Checked) -> str:
-    """How many sentences have each level."""
+    """Return the number of claims of each level."""
     levels = [one.publication_level for one in found.verdicts]
     kinds = (("headline", "supported"), ("qualified", "only with a condition"), ("no-claim", "not supported"))
     return "Of {:,} sentences: {}.".format(
@@ -243,7 +243,7 @@ def outcome(
     rows: Sequence[Row], order: Order, unit: str, clusters: str, scale: tuple[float, float],
     cluster_order: Any = None,
 ) -> str:  # fmt: skip
-    """What outcomes support: one value of an item, so no agreement and no order; then what pairs show."""
+    """Return the section on outcomes: one value an item, so no agreement and no ranking; then tests of pairs."""
     found = check([{**row, "judge": ONE} for row in rows], scale=scale, cluster="cluster", cluster_order=cluster_order)
     book = RunIndex.of(found.run)
     tested, words = gaps(rows), PAGES["outcome"]
@@ -314,7 +314,7 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
                                         for name, one in zip(tongues, kappa, strict=True) if one is not None),
         "by_place": table(("judge", *(f"same position won, {name}" for name in tongues)), *by_place, right=(1, 2)),
         "counts": counts(found), "said": said(book),
-        "tongues": by_tongue, "agree": agree_words(book), "spread": spread_words(book), "pairs": pairs_words(book),
+        "tongues": by_tongue, "agree": agreement_answer(book), "spread": spread_words(book), "pairs": pairs_words(book),
         "liked": table(("judge", "in", "more for its own family"), *liked, right=(2,)), "places": places(found),
         "korean": korean, "unread": sum(lacking.values()), "failed": failed, "binds": binds(book),
         "kept": sum(one.publication_level != "no-claim" for one in coarse.verdicts), "of": len(coarse.verdicts),
@@ -394,8 +394,8 @@ def judge_verdicts(data: Path) -> Entry:
             won[row["slot2_model"]].append(1 - share)
     order = dict(sorted(((name, float(np.mean(shares))) for name, shares in won.items()), key=lambda one: -one[1]))
     return Entry("position-bias-logs", {
-        "order": order_table(book, Order("share won", order, ".3f")), "counts": counts(found), "top": top_words(book),
-        "agree": agree_words(book), "places": places(found), "binds": binds(book),
+        "order": order_table(book, Order("share won", order, ".3f")), "counts": counts(found), "top": best_agents(book),
+        "agree": agreement_answer(book), "places": places(found), "binds": binds(book),
     })  # fmt: skip
 
 
@@ -536,7 +536,7 @@ _DARK = (
 
 
 def picture(found: Checked, chart: str) -> str:
-    """What may be said of six systems and six judges, as one SVG for light and dark pages."""
+    """Return the claims on six systems and six judges as one SVG for light and dark pages."""
     y, judges = 300, found.read.orders
     liked = {one.labels["judge"]: one for one in found.measurements
              if one.name == "judge.own_family" and one.labels["dimension"] == "share of wins"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""What every command has in common: how loud it is, names that a person would guess, exit statuses, errors."""
+"""Shared parts of the commands: verbosity, aliases, exit statuses, error messages."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_the_exit_status_says_what_kind_of_end_it_was_and_who_is_verbose_sees_a_
 
 
 def test_a_stop_while_code_is_loaded_is_a_stop():
-    """What is loaded when a key is pressed may raise an error of its own."""
+    """An interrupted import may raise any error."""
     error = RuntimeError("Error calling __set_name__")
     error.__cause__ = KeyboardInterrupt()
     assert was_interrupt(error)

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError, Problem, UnknownNameError
-from assaymark.notebook import STYLE, Collapsed, Drawing, Grid, Heading, Quote, html, text
+from assaymark.notebook import STYLE, Collapsed, Drawing, Grid, Heading, Quote, render_html, render_text
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json, content_id, measurement_id
 from assaymark.text import NBSP, bounds, clean, code_points, count, count_of, number, percent, prose, span, visible
-from assaymark.text import why_undefined as undefined
+from assaymark.text import undefined_reason as undefined
 from assaymark.workflow import changed_fields
 
 HOSTILE = (
@@ -107,11 +107,11 @@ def test_texts_from_records_are_text(bad):
 )
 def test_any_words_in_any_part_stay_words(words, level):
     parts = [Heading(words), words, Quote(level, words, words), Grid((words,), ((words,), (words,)))]
-    page = html([*parts, Collapsed(words, tuple(parts))])
+    page = render_html([*parts, Collapsed(words, tuple(parts))])
     page.encode()
     tags = check(page)
     assert len([1 for tag, _ in tags.found if tag == "details"]) == 1
-    text(parts).encode()
+    render_text(parts).encode()
 
 
 def test_styles_stay_inside():
@@ -180,14 +180,14 @@ def test_rows_are_the_list_that_they_show():
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=300)), min_size=1, max_size=4))
 def test_lines_fit(rows):
-    assert all(len(line) <= 100 for line in text([Grid(("a", "b"), tuple(rows))]).splitlines())
+    assert all(len(line) <= 100 for line in render_text([Grid(("a", "b"), tuple(rows))]).splitlines())
 
 
 def test_markup_has_no_effect_in_a_terminal_which_is_told_that_there_is_a_figure():
-    assert text(["[bold]x[/bold]"]) == "[bold]x[/bold]"
+    assert render_text(["[bold]x[/bold]"]) == "[bold]x[/bold]"
     figure = Drawing("How far?", "Caption.", "<svg></svg>", "<svg></svg>", (".assay-fig .a{fill:red}",))
-    assert text([figure]) == "[figure: How far?]"
-    assert html([figure, Collapsed("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
+    assert render_text([figure]) == "[figure: How far?]"
+    assert render_html([figure, Collapsed("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
 
 
 # --- how numbers, texts and names are set -----------------------------------------------------------------------------
@@ -226,7 +226,7 @@ SET = [
     (str(InputError("study.toml", [Problem("judges", "at least one")])), "study.toml: judges: at least one"),
     (str(UnknownNameError("judge", "audtor", ["auditor", "reader"])),
      "unknown judge 'audtor'. Did you mean 'auditor'? Known: auditor, reader"),
-    (text([Heading("What is supported"), Quote("qualified", "A leads.", "B is close.")]),
+    (render_text([Heading("What is supported"), Quote("qualified", "A leads.", "B is close.")]),
      "What is supported\n◐ “A leads.” Say also: B is close."),
 ]  # fmt: skip
 
@@ -236,7 +236,7 @@ def test_it_is_set_as_it_is_read():
 
 
 def test_parts_of_html_an_error_of_a_model_and_changed_fields():
-    assert html(["a <b>"]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
+    assert render_html(["a <b>"]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
     busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
     assert (busy.retryable, busy.retry_after, busy.quota) == (True, 2.0, False)
     study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))

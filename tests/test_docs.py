@@ -272,7 +272,7 @@ def test_recipes_run_and_what_they_name_is_where_they_say():
     named = (
         ("engine/providers/base.py", "class SdkModel"), ("engine/providers/registry.py", "GoogleModel"),
         ("importers/formats.py", "IMPORTERS"), ("report/study/pages.py", "_TITLES"),
-        ("report/study/pages.py", "def each_page"), ("claims/verdicts.py", "class Kind"),
+        ("report/study/pages.py", "def each_page"), ("claims/verdicts.py", "class ClaimType"),
     )  # fmt: skip
     source = ROOT / "src" / "assaymark"
     assert [name for name, word in named if word not in (source / name).read_text(encoding="utf-8")] == []

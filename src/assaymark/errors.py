@@ -197,15 +197,15 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
             # One of the types that a value may have, unless it is a key.
             place = place if end in known_keys(kind, place[:-1]) else place[:-1]
         messages = by_place.setdefault(place, [])
-        messages += [words] if (words := _said(item, kind)) not in messages else []
+        messages += [words] if (words := _message(item, kind)) not in messages else []
     problems = []
     for place, messages in by_place.items():
-        what = messages[0]
+        text = messages[0]
         if len(messages) > 1:  # what a value may be, where it may be several things: with the value once
-            heads = [message.partition(" (got ")[0].removeprefix("must be ") for message in messages]
-            seen = messages[-1][len(messages[-1].partition(" (got ")[0]) :]
-            what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
-        problems += [Problem(".".join(map(str, place)), part) for part in what.split("\n")]
+            options = [message.partition(" (got ")[0].removeprefix("must be ") for message in messages]
+            got = messages[-1][len(messages[-1].partition(" (got ")[0]) :]
+            text = f"must be {', '.join(options[:-1])} or {options[-1]}{got}"
+        problems += [Problem(".".join(map(str, place)), part) for part in text.split("\n")]
     return problems
 
 
@@ -217,7 +217,7 @@ def likely_model(name: str) -> str | None:
     return next((form.format(name) for beginning, form in _MAKERS if beginning.fullmatch(name.lower())), None)
 
 
-def foreign(start: bytes) -> str | None:
+def foreign_format(start: bytes) -> str | None:
     """Name the format of a file that is neither text nor a table, from its first bytes; None if unrecognised."""
     if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
         return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
@@ -226,7 +226,7 @@ def foreign(start: bytes) -> str | None:
 
 def table_problem(error: BaseException, start: bytes = b"") -> str:
     """Return a message on why a table could not be read, from the reader's error and the first bytes of the file."""
-    if (kind := foreign(start)) is not None:
+    if (kind := foreign_format(start)) is not None:
         return kind
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
@@ -237,50 +237,50 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
     return f"cannot be read as a table: {line.removeprefix('CSV parse error: ')[:_MOST_SEEN]}"
 
 
-def _said(item: Mapping[str, Any], kind: Any) -> str:
+def _message(item: Mapping[str, Any], kind: Any) -> str:
     """Format one problem, with the value found where that helps, and a suggestion."""
-    what, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
+    code, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
     name = str(item["loc"][-1]) if item["loc"] else ""
-    if what in ("extra_forbidden", "unexpected_keyword_argument"):
+    if code in ("extra_forbidden", "unexpected_keyword_argument"):
         names = known_keys(kind, item["loc"][:-1])
-        if near := difflib.get_close_matches(name, names, n=1, cutoff=_NEAR):
-            return f"unknown key; did you mean {near[0]!r}?"
+        if close := difflib.get_close_matches(name, names, n=1, cutoff=_NEAR):
+            return f"unknown key; did you mean {close[0]!r}?"
         listed = ", ".join(sorted(names)[:_MOST_KNOWN]) + (" ..." if len(names) > _MOST_KNOWN else "")
         return f"unknown key; known are {listed}" if names else "unknown key"
-    if what in ("value_error", "assertion_error"):
+    if code in ("value_error", "assertion_error"):
         text = str(item["msg"]).partition(", ")[2]
-        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_shown(raw)})"
-    if what in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_excerpt(raw)})"
+    if code in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "is missing"
-    if what == "json_invalid":
+    if code == "json_invalid":
         return f"is not JSON: {ctx['error']}"
-    if what in ("too_short", "too_long"):
-        return _LENGTHS[what][0].format(ctx[_LENGTHS[what][1]], ctx.get("actual_length", 0))
-    should = _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
+    if code in ("too_short", "too_long"):
+        return _LENGTHS[code][0].format(ctx[_LENGTHS[code][1]], ctx.get("actual_length", 0))
+    should = _WORDS.get(code) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
     if should == "must be a list" and isinstance(raw, Mapping):
         return f"is a list of tables: write [[{name}]] in place of [{name}]"
     if should == _TABLE and isinstance(raw, list | tuple) and any(isinstance(value, Mapping) for value in raw):
         return f"is one table: write [{name}] in place of [[{name}]]"
     likely = None
-    if what in _LIMITS:
-        limit = ctx[_LIMITS[what][1]]
-        should = f"{_LIMITS[what][0]} {f'{limit:g}' if isinstance(limit, float) else limit}"
-    elif what in _LENGTHS:
-        least = ctx[_LENGTHS[what][1]]
-        empty = what == "string_too_short" and least == 1
-        should = "must not be empty" if empty else _LENGTHS[what][0].format(least)
-    elif what in ("literal_error", "enum"):
+    if code in _LIMITS:
+        limit = ctx[_LIMITS[code][1]]
+        should = f"{_LIMITS[code][0]} {f'{limit:g}' if isinstance(limit, float) else limit}"
+    elif code in _LENGTHS:
+        least = ctx[_LENGTHS[code][1]]
+        empty = code == "string_too_short" and least == 1
+        should = "must not be empty" if empty else _LENGTHS[code][0].format(least)
+    elif code in ("literal_error", "enum"):
         should = f"must be {ctx['expected']}"
         allowed = re.findall(r"'([^']*)'", str(ctx["expected"]))
         if isinstance(raw, str):
             likely = next(iter(difflib.get_close_matches(raw, allowed, n=1, cutoff=_NEAR)), None)
-    elif what == "string_pattern_mismatch":
+    elif code == "string_pattern_mismatch":
         should = f"must have the form {ctx['pattern']}"
         if name == "model":
             should = "must be provider/name, such as openai/gpt-4o"
         likely = likely_model(raw) if isinstance(raw, str) and name == "model" else None
     meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(raw)) else ""
-    return f"{should} (got {_shown(raw)}){meant}"
+    return f"{should} (got {_excerpt(raw)}){meant}"
 
 
 def _may_hold_secret(text: str) -> bool:
@@ -288,7 +288,7 @@ def _may_hold_secret(text: str) -> bool:
     return re.match(r"\s*https?\W.*[@?]", text, re.IGNORECASE | re.DOTALL) is not None
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if isinstance(value, str) and _may_hold_secret(value):
         return "an address that may hold a secret, not shown"
     text = str(value) if type(value).__module__ == "datetime" else repr(value)

@@ -103,17 +103,17 @@ class Displayable:
         """Return the record as a table row: column titles and cell texts."""
         if not dataclasses.is_dataclass(self):
             raise AssertionError("say _parts or _cells")
-        return {field.name: _short(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {field.name: _cell_text(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def _parts(self) -> Iterable[Part]:
         """Return the parts of the display; by default a table of the fields."""
         return (Grid(("Field", type(self).__name__), tuple(self._cells().items())),)
 
     def _repr_html_(self) -> str | None:
-        return html(parts_of(self))
+        return render_html(display_parts(self))
 
 
-def parts_of(item: Displayable) -> tuple[Part, ...]:
+def display_parts(item: Displayable) -> tuple[Part, ...]:
     """Return the parts of the display of a record."""
     return tuple(item._parts())
 
@@ -124,7 +124,7 @@ class Result(Displayable):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return text(parts_of(self))
+        return render_text(display_parts(self))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,9 +167,9 @@ class Rows(list[T], Displayable):
         texts = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
         once = {head: values.pop() for head, values in texts.items() if len(values) == 1}
         out = once if wordy else long
-        heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
-        right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
-        yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
+        columns = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
+        right = frozenset(at for at, head in enumerate(columns) if head in shown[0]._right)
+        yield Grid(columns, tuple(tuple(row.get(head, "") for head in columns) for row in cells), right)
         yield from (f"{head}: {text}" for head, text in once.items() if text)
         if len(self) > most:
             yield f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]"
@@ -177,16 +177,16 @@ class Rows(list[T], Displayable):
     def __repr__(self) -> str:
         if not any(isinstance(item, Displayable) for item in self[:1]):
             return super().__repr__()
-        return text(self._table(wordy=False))
+        return render_text(self._table(wordy=False))
 
     def _repr_html_(self) -> str | None:
         return super()._repr_html_() if all(isinstance(item, Displayable) for item in self) else None
 
 
-def _short(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """Format a field as a cell: its text, or the number of its items."""
     if isinstance(value, Mapping):
-        return clean("; ".join(f"{key} {_short(part)}" for key, part in value.items()), _CELL_CHARS)
+        return clean("; ".join(f"{key} {_cell_text(part)}" for key, part in value.items()), _CELL_CHARS)
     if isinstance(value, (tuple, list)):
         plain = all(isinstance(part, (str, int, float)) for part in value)
         return clean(", ".join(map(str, value)), _CELL_CHARS) if plain else f"{count(len(value))} items"
@@ -195,7 +195,7 @@ def _short(value: Any) -> str:
     return "" if value is None else clean(str(value), _CELL_CHARS)
 
 
-def html(parts: Iterable[Part]) -> str:
+def render_html(parts: Iterable[Part]) -> str:
     """Render parts as one self-contained HTML element, whose styles apply to nothing outside it."""
     styles = [STYLE]
     body = "".join([_element(part, styles) for part in parts])
@@ -206,30 +206,30 @@ def _element(part: Part, styles: list[str]) -> str:
     """Render one part as escaped HTML; the CSS rules that it needs are added to ``styles``."""
     match part:
         case Heading(words):
-            return f'<p class="assay-head">{_set(words)}</p>'
+            return f'<p class="assay-head">{_safe(words)}</p>'
         case str(words):
-            return f'<p class="assay-note">{_set(words)}</p>'
+            return f'<p class="assay-note">{_safe(words)}</p>'
         case Quote(level, words, also):
-            more = f"<small>Say also: {_set(also)}</small>" if also else ""
+            more = f"<small>Say also: {_safe(also)}</small>" if also else ""
             kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
-            mark = f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
-            return f'<p class="{kind}">{mark} “{_set(words)}”{more}</p>'
+            mark = f'<span role="img" aria-label="{_safe(level)}">{MARKS.get(level, "")}</span>'
+            return f'<p class="{kind}">{mark} “{_safe(words)}”{more}</p>'
         case Drawing(title, caption, wide, narrow, rules):
             styles += rules
-            words = f'<p class="assay-head">{_set(title)}</p>'
-            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
+            words = f'<p class="assay-head">{_safe(title)}</p>'
+            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_safe(caption)}</p>'
         case Collapsed(summary, inner):
             opened = "".join([_element(part, styles) for part in inner])
-            return f"<details><summary>{_set(summary)}</summary>{opened}</details>"
+            return f"<details><summary>{_safe(summary)}</summary>{opened}</details>"
         case Grid(heads, rows, right):
             ends = dict.fromkeys(right, ' class="assay-right"')
-            lines = ["".join(f'<th scope="col"{ends.get(at, "")}>{_set(head)}</th>' for at, head in enumerate(heads))]
+            lines = ["".join(f'<th scope="col"{ends.get(at, "")}>{_safe(head)}</th>' for at, head in enumerate(heads))]
             for row in rows:
                 short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
-                cells = [f'<th scope="row"{short}>{_set(row[0])}</th>'] if row else []
+                cells = [f'<th scope="row"{short}>{_safe(row[0])}</th>'] if row else []
                 for at, cell in enumerate(row[1:], start=1):
                     kind = ends.get(at, "") if _NUMERIC.match(cell) else ""
-                    cells.append(f"<td{kind}>{_set(cell)}</td>")
+                    cells.append(f"<td{kind}>{_safe(cell)}</td>")
                 lines.append("".join(cells))
             head, *others = (f"<tr>{line}</tr>" for line in lines)
             table = f"<table><thead>{head}</thead><tbody>{''.join(others)}</tbody></table>"
@@ -237,13 +237,13 @@ def _element(part: Part, styles: list[str]) -> str:
             return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table}</div>'
 
 
-def _set(words: str) -> str:
+def _safe(words: str) -> str:
     return escape(visible(words))
 
 
-def text(parts: Iterable[Part]) -> str:
+def render_text(parts: Iterable[Part]) -> str:
     """Render parts as lines of at most 100 characters, the same in every terminal."""
-    from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+    from rich.console import Console  # imported here, because it is slow to load and only needed for printing
     from rich.table import Table
     from rich.text import Text
 
@@ -265,9 +265,9 @@ def text(parts: Iterable[Part]) -> str:
                 for row in rows:
                     table.add_row(*(Text(visible(cell)) for cell in row))
                 console.print(table)
-    return "\n".join(line.rstrip() for line in plain(file.getvalue()).splitlines())
+    return "\n".join(line.rstrip() for line in plain_spaces(file.getvalue()).splitlines())
 
 
-def plain(words: str) -> str:
+def plain_spaces(words: str) -> str:
     """Replace no-break spaces by spaces, for a terminal."""
     return words.replace(NBSP, " ")

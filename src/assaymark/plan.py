@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.records import problems_of, repeated
+from assaymark.records import duplicates, problems_of
 
 OrderTest = Literal["moderated-t", "own-variance"]
 ClusterOrder = Literal["exchangeable", "consecutive"]
@@ -151,7 +151,7 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         message = str(exc)
-        # A header or a key that comes twice.
+        # A duplicate header or key.
         at = re.match(r"Cannot .*\(at line (\d+),", message)
         header = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
         if at and header:
@@ -189,13 +189,13 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
         return kind.model_validate(raw)
     except ValidationError as exc:
         problems = plan_problems(exc, kind)
-    if other := [what for key, what in _TELLING.items() if key in raw and key not in kind.model_fields]:
+    if other := [noun for key, noun in _TELLING.items() if key in raw and key not in kind.model_fields]:
         raise InputError(source, [f"is the file of {other[0]}"])
     if all(problem.where for problem in problems):  # rules of the whole were not reached, names among them
-        for what in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
-            names = [entry.get("name") for entry in raw[what] if isinstance(entry, dict)]
-            if twice := ", ".join(repeated(name for name in names if isinstance(name, str))):
-                problems.append(Problem(what, f"each needs a name of its own (got {twice} more than once)"))
+        for noun in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
+            names = [entry.get("name") for entry in raw[noun] if isinstance(entry, dict)]
+            if twice := ", ".join(duplicates(name for name in names if isinstance(name, str))):
+                problems.append(Problem(noun, f"each needs a name of its own (got {twice} more than once)"))
     raise InputError(source, problems)
 
 
@@ -245,14 +245,14 @@ def toml_value(value: object) -> str:
         return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, (date, time)):
         return value.isoformat()
-    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
+    return str(value) if isinstance(value, (int, float)) else _quote(str(value))
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _quoted(name)
+    return name if _BARE_KEY.fullmatch(name) else _quote(name)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a string for TOML on one line, with non-printable characters escaped."""
     chars = []
     for char in text:

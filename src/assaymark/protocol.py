@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from assaymark.plan import BiasRules, Frozen, Human, MissingLimits, OrderRules, read_plan, read_toml
-from assaymark.records import AGGREGATE, DerivationKind, content_id, repeated, sha256_text
+from assaymark.records import AGGREGATE, DerivationKind, content_id, duplicates, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
 """A name from a study file. It becomes part of measurement ids, so their separators are not allowed."""
@@ -158,7 +158,7 @@ def _of_text(choice: Any) -> Any:
     text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
-    except ValueError:  # whoever parses the rubric says what is wrong
+    except ValueError:  # reported when the rubric is parsed
         raw = {}
     named = raw.get("dimension")
     rows = [table for table in named if isinstance(table, dict)] if isinstance(named, list) else []
@@ -394,22 +394,22 @@ class Study(Frozen):
             return table
         if (low, high) == SCALE or not low < high:
             return table
-        found = dict(table)
+        filled = dict(table)
         for section, names in IN_POINTS.items():
-            own = found.get(section, {})
+            own = filled.get(section, {})
             if isinstance(own, Frozen):
                 own = {name: getattr(own, name) for name in own.model_fields_set}
             if isinstance(own, Mapping):
                 of = cls.model_fields[section].default
-                found[section] = {name: round(getattr(of, name) * (high - low) / 4, 12) for name in names} | dict(own)
-        return found
+                filled[section] = {name: round(getattr(of, name) * (high - low) / 4, 12) for name in names} | dict(own)
+        return filled
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
         probe, anchor, controls = self.stability.probe, self.anchor_probe, self.controls.wanted
         wrong = list[str]()
-        if twice := ", ".join(repeated(names)):
+        if twice := ", ".join(duplicates(names)):
             wrong.append(f"each judge needs a name of its own (got {twice} more than once)")
         if AGGREGATE in names:
             wrong.append(f"{AGGREGATE!r} is not available as a judge name")
@@ -417,7 +417,7 @@ class Study(Frozen):
             wrong.append("a study makes its own records with both [[agents]] and [substrate], or has neither")
         if self.substrate is None and controls:
             wrong.append("controls are made from a study's own cycles; without [substrate] they are imported")
-        if twice := ", ".join(repeated(agents)):
+        if twice := ", ".join(duplicates(agents)):
             wrong.append(f"each agent needs a name of its own (got {twice} more than once)")
         if unjudged := ", ".join(sorted(set(controls) - set(self.records.derivations))):
             wrong.append(f"records.derivations must name the controls that are made (missing: {unjudged})")

@@ -21,9 +21,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from assaymark.errors import InputError, LedgerError
 from assaymark.errors import problems_of as problems_of
-from assaymark.notebook import MARKS, Displayable, Grid, Heading, Part, Quote, plain
+from assaymark.notebook import MARKS, Displayable, Grid, Heading, Part, Quote, plain_spaces
 from assaymark.notebook import Rows as Rows
-from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
+from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, undefined_reason
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def sha256_text(text: str) -> str:
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
-def repeated(names: Iterable[str]) -> list[str]:
+def duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, in alphabetical order."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
@@ -166,7 +166,7 @@ TimingSource = Literal["measured", "derived", "absent"]
 DerivationKind = Literal[
     "honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "length_matched", "red_team"
 ]
-# not_verifiable is in the tables of versions before 0.2, which did not tell in_context from not_found
+# not_verifiable is in the tables of versions before 0.2, which did not distinguish in_context and not_found
 EvidenceState = Literal[
     "supported", "contradicted", "derivable", "rule", "own_action", "in_context", "not_found", "not_verifiable"
 ]
@@ -199,9 +199,9 @@ def record(kind: type[T]) -> type[T]:
 
 
 _EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
-"""Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
+"""Kinds of claims that exist for every agent or pair. The subjects of other claims would reveal who is ahead."""
 _OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
-"""Fields that limit the first rank of every agent alike."""
+"""Fields that limit the first ranks of all agents equally."""
 
 IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
 """State of a noise floor if all repetitions are identical."""
@@ -555,7 +555,7 @@ class Measurement(Displayable):
         return {
             "Measurement": clean(self.name, 60),
             "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
-            "Value": why_undefined(self.state) if text is None else text,
+            "Value": undefined_reason(self.state) if text is None else text,
             "Interval": bounds(self.low, self.high, self.level), "n": count_of(self.n, self.n_of),
             "Method": clean(self.method, 140),
         }  # fmt: skip
@@ -563,7 +563,7 @@ class Measurement(Displayable):
     def __repr__(self) -> str:
         name, _, value, interval, n, method = self._cells().values()
         about = ",".join(f"{key}={self.labels[key]}" for key in sorted(self.labels))
-        return plain(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
+        return plain_spaces(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
 
 
 def measurement_id(name: str, labels: Mapping[str, str]) -> str:
@@ -697,4 +697,4 @@ class Verdict(Displayable):
     def __repr__(self) -> str:
         level, claim, also, *_, by = self._cells().values()
         more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
-        return plain(f"{level}: {claim}{more}")
+        return plain_spaces(f"{level}: {claim}{more}")

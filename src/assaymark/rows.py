@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from assaymark.errors import SHEET, InputError, Problem, foreign, table_problem
+from assaymark.errors import SHEET, InputError, Problem, foreign_format, table_problem
 
 # --- JSON as rows -----------------------------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object from its pairs (an ``object_pairs_hook``); raises ``ValueError`` on a duplicate key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -49,7 +49,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-_STRICT: Final = json.JSONDecoder(object_pairs_hook=once)
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=unique_keys)
 
 
 def json_problem(error: Exception, text: str) -> str:
@@ -59,10 +59,10 @@ def json_problem(error: Exception, text: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return "a number of more than 4300 digits" if "integer string conversion" in str(error) else str(error)
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-        where = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-        return f"not JSON: {where}; it ends in the middle, fetch the file again"
-    near = text[max(error.pos - 10, 0) : error.pos + 20]
-    return f"not JSON: {error.msg} at column {error.colno} (near {near!r})"
+        place = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        return f"not JSON: {place}; it ends in the middle, fetch the file again"
+    excerpt = text[max(error.pos - 10, 0) : error.pos + 20]
+    return f"not JSON: {error.msg} at column {error.colno} (near {excerpt!r})"
 
 
 def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[Any, Ints | None]:
@@ -79,8 +79,8 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
             return _STRICT.decode(text), None
         except (ValueError, RecursionError) as exc:
             if len(written) == 1 or not written[1].startswith("{"):
-                where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
-                raise InputError(name, [Problem(where, json_problem(exc, text))]) from None
+                place = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
+                raise InputError(name, [Problem(place, json_problem(exc, text))]) from None
     holds = first.values() if isinstance(first, dict) else ([],)
     if len(written) == 1 and any(isinstance(hold, dict | list) for hold in holds):
         return first, None
@@ -92,23 +92,23 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
         pass
     problems: list[Problem] = []
     objects = []
-    for where, line in zip(number.tolist(), written, strict=True):
+    for place, line in zip(number.tolist(), written, strict=True):
         try:
             objects.append(_STRICT.decode(line))
             if not isinstance(objects[-1], dict):
-                what = f"must be a JSON object (got {line.strip():.40})"
-                problems.append(Problem(f"line {where}", what))
+                message = f"must be a JSON object (got {line.strip():.40})"
+                problems.append(Problem(f"line {place}", message))
         except (ValueError, RecursionError) as exc:
-            problems.append(Problem(f"line {where}", json_problem(exc, line)))
+            problems.append(Problem(f"line {place}", json_problem(exc, line)))
     if problems:
-        leave_out(name, problems, notes)
+        raise_or_note(name, problems, notes)
         wrong = {problem.where for problem in problems}
-        good = [k for k, where in enumerate(number.tolist()) if f"line {where}" not in wrong]
+        good = [k for k, place in enumerate(number.tolist()) if f"line {place}" not in wrong]
         return [row for row in objects if isinstance(row, dict)], number[good]
     return objects, number
 
 
-def leave_out(name: str, problems: Sequence[Problem], notes: list[str] | None) -> None:
+def raise_or_note(name: str, problems: Sequence[Problem], notes: list[str] | None) -> None:
     """Raise the problems of lines, or add them to ``notes`` if invalid lines may be left out."""
     if notes is None:
         raise InputError(name, problems)
@@ -131,11 +131,11 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
     values = list(tree.values())
     lists = [value for value in values if isinstance(value, list)]
     # As pandas writes a frame: split into columns and data, by its index, or by its columns.
-    heads: Any = tree.get("columns")
+    columns: Any = tree.get("columns")
     body: Any = tree.get("data")
-    split = isinstance(heads, list) and isinstance(body, list) and {*tree} <= {"columns", "data", "index"}
-    if split and all(isinstance(row, list) and len(row) == len(heads) for row in body):
-        return [dict(zip(map(str, heads), row, strict=True)) for row in body]
+    split = isinstance(columns, list) and isinstance(body, list) and {*tree} <= {"columns", "data", "index"}
+    if split and all(isinstance(row, list) and len(row) == len(columns) for row in body):
+        return [dict(zip(map(str, columns), row, strict=True)) for row in body]
     if values and len(lists) == len(values) and not any(isinstance(cell, dict) for held in lists for cell in held[:1]):
         if len({len(value) for value in values}) > 1:
             sizes = ", ".join(f"{key} {len(column)}" for key, column in tree.items())
@@ -147,14 +147,14 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
             return [{key: column[k] for key, column in tree.items()} for k in keys]
     if values and all(isinstance(value, dict) for value in values) and [*tree] == [*map(str, range(len(tree)))]:
         return values
-    found = dict(_lists(tree, "", _DEEPEST))
-    if not found:
+    nested = dict(_lists(tree, "", _DEEPEST))
+    if not nested:
         return [tree]
-    if len(found) > 1:
-        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items())
-        what = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
-        raise InputError(name, [what])
-    ((path, rows),) = found.items()
+    if len(nested) > 1:
+        held = ", ".join(f"{path} ({len(rows)})" for path, rows in nested.items())
+        message = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
+        raise InputError(name, [message])
+    ((path, rows),) = nested.items()
     beside = [key for key in tree if key != path.partition(".")[0]]
     notes.append(f"rows are the list {path}" + (f"; not read: {', '.join(beside)}" if beside else ""))
     return records_of(name, rows, notes)
@@ -192,16 +192,16 @@ def columns_of(
                 values = [None if type(value) is dict else value for value in values]
         if kinds & {dict, list}:
             kept_as["json"].append(name)
-        into[name] = values if kinds <= {str, type(None)} else [_text(value) for value in values]
+        into[name] = values if kinds <= {str, type(None)} else [_as_text(value) for value in values]
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     if value is None or type(value) is str:
         return value
     return repr(value) if type(value) in (int, float) else dumps(value)
 
 
-def inside(text: str | None, path: str) -> str | None:
+def value_at_path(text: str | None, path: str) -> str | None:
     """Return the value at a dotted path into a JSON text, as text. Keys may contain dots; list indices start at 0."""
     try:
         tree = json.loads(text) if text else None
@@ -217,7 +217,7 @@ def inside(text: str | None, path: str) -> str | None:
         cuts = range(len(parts), 0, -1) if isinstance(tree, dict) else ()
         return next((walk(tree[k], parts[c:]) for c in cuts if (k := ".".join(parts[:c])) in tree), None)
 
-    return _text(walk(tree, path.split(".")))
+    return _as_text(walk(tree, path.split(".")))
 
 
 Ints = NDArray[np.int64]
@@ -291,7 +291,7 @@ class FileRows:
             return pc.binary_join_element_wise(*parts, "+")
         for cut in (k for k in range(len(name) - 1, 0, -1) if name[k] == "." and name[:k] in header):
             texts = self.table.column(name[:cut]).cast(pa.string()).to_pylist()
-            cells = [inside(value, name[cut + 1 :]) for value in texts]
+            cells = [value_at_path(value, name[cut + 1 :]) for value in texts]
             if any(value is not None for value in cells):
                 return pa.chunked_array([_strings(cells)[0]])
         close = difflib.get_close_matches(name, header, n=1)
@@ -318,7 +318,7 @@ def read(
     data = unpack(name, packed)
     sha256 = hashlib.sha256(packed).hexdigest()
     if data[:4] == b"PAR1" or data.startswith(_ARROW):
-        table, notes = _typed(name, data, nested)
+        table, notes = _read_arrow(name, data, nested)
         kind = "Parquet" if data[:4] == b"PAR1" else "Arrow"
         return FileRows(name, table, np.arange(1, len(table) + 1), "record", kind, notes, sha256)
     if name.endswith(_NO_TEXT):
@@ -326,7 +326,7 @@ def read(
     body = text_body(name, data)
     if body.lstrip()[:1] in (b"{", b"["):
         return _read_json(name, body, sha256, nested, recognise, keep_going)
-    table, line, kind, notes = _delimited(name, body, delimiter, keep_going)
+    table, line, kind, notes = _read_delimited(name, body, delimiter, keep_going)
     return FileRows(name, table, line, "line", kind, notes, sha256)
 
 
@@ -365,7 +365,7 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
 
 def text_body(name: str, data: bytes) -> bytes:
     """Return the bytes of a UTF-8 text without byte order mark; raises `InputError` naming any other format."""
-    kind = foreign(data[:16])
+    kind = foreign_format(data[:16])
     if data.startswith(b"PK\x03\x04"):
         with suppress(zipfile.BadZipFile, OSError, ValueError):
             files = zipfile.ZipFile(io.BytesIO(data)).namelist()
@@ -381,8 +381,8 @@ def text_body(name: str, data: bytes) -> bytes:
     if not body.strip():
         raise InputError(name, ["is empty; a header row or JSON is needed"])
     if (at := body.find(b"\0")) >= 0:
-        where = f"line {body.count(10, 0, at) + 1}"
-        raise InputError(name, [Problem(where, "holds the byte 0x00: is binary and no table; export it as CSV")])
+        place = f"line {body.count(10, 0, at) + 1}"
+        raise InputError(name, [Problem(place, "holds the byte 0x00: is binary and no table; export it as CSV")])
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -397,13 +397,13 @@ def text_body(name: str, data: bytes) -> bytes:
             if begin and head[:1] not in ("{", "[") and 1 < len(header) >= len(before):
                 column = f", column {header[len(before) - 1].strip()}"
         n = sum("\ufffd" in line for line in body.decode("utf-8", "replace").split("\n"))
-        seen = (before[-1][-12:] + body[exc.start : exc.start + 4].decode("latin-1").partition("\n")[0]).strip()
-        what = f"not UTF-8 (byte {body[exc.start]:#04x}, as Latin-1 {seen!r}; lines: {n:,}); save the file as UTF-8"
-        raise InputError(name, [Problem(f"line {body.count(10, 0, begin) + 1}{column}", what)]) from None
+        excerpt = (before[-1][-12:] + body[exc.start : exc.start + 4].decode("latin-1").partition("\n")[0]).strip()
+        fault = f"not UTF-8 (byte {body[exc.start]:#04x}, as Latin-1 {excerpt!r}; lines: {n:,}); save the file as UTF-8"
+        raise InputError(name, [Problem(f"line {body.count(10, 0, begin) + 1}{column}", fault)]) from None
     return body
 
 
-def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_arrow(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:
     """Read the table of a Parquet or Arrow file: structs as dotted columns, lists as JSON text."""
     try:
         if data[:4] == b"PAR1":
@@ -428,19 +428,19 @@ def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, .
     for k in lists:
         texts = [None if value is None else dumps(value) for value in table.column(k).to_pylist()]
         table = table.set_column(k, table.column_names[k], _strings(texts)[0])
-    _refuse_twice(name, "", table.column_names)
+    _check_names(name, "", table.column_names)
     said = [f"{FLATTENED}: {', '.join(flat)}"] if nested and flat else []
     return table, (*said, *([f"kept as JSON text: {', '.join(table.column_names[k] for k in lists)}"] if lists else []))
 
 
-def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
+def _check_names(name: str, place: str, columns: Sequence[str]) -> None:
     """Raise `InputError` if a column name occurs more than once."""
     problems = []
     for column, times in Counter(columns).items():
         if times > 1:
             places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == column)
-            what = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
-            problems.append(Problem(where, what))
+            message = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
+            problems.append(Problem(place, message))
     if problems:
         raise InputError(name, problems)
 
@@ -512,7 +512,7 @@ def _read_json(
 # --- CSV and its kin --------------------------------------------------------------------------------------------------
 
 
-def _delimited(
+def _read_delimited(
     name: str, body: bytes, delimiter: str | None, keep_going: bool
 ) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
     """Return the table of a delimited text, the first line of each row, the name of the format, and notes."""
@@ -530,17 +530,17 @@ def _delimited(
     delimiter = delimiter or DELIMITERS[0]
     names = [cell.strip() or f"column {k}" for k, cell in enumerate(header, start=1)]
     first = len(start) - len(start.lstrip("\r\n"))
-    _refuse_twice(name, f"line {start.count(chr(10), 0, first) + 1}", names)
+    _check_names(name, f"line {start.count(chr(10), 0, first) + 1}", names)
     bare = [names[k] for k, cell in enumerate(header) if not cell.strip()]
     notes = [f"columns without a name: {', '.join(bare)}"] if bare else []
     raw = np.frombuffer(body, dtype=np.uint8)
     quotes = np.flatnonzero(raw == _QUOTE)
     if (
-        (line := _starts(raw, quotes, delimiter)) is None
-        or (table := _fast(name, body, len(names), delimiter, quotes.size > 0)) is None
+        (line := _row_starts(raw, quotes, delimiter)) is None
+        or (table := _parse_arrow(name, body, len(names), delimiter, quotes.size > 0)) is None
         or len(table) != line.size - 1
     ):
-        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter, notes if keep_going else None)
+        columns, line = _parse_csv(name, body.decode("utf-8"), len(names), delimiter, notes if keep_going else None)
         table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
     else:
         line = line[1:]
@@ -554,7 +554,7 @@ def _delimited(
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)
 
 
-def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
+def _row_starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
     """Return the first lines of all non-empty rows, header included; None if a quote occurs inside a cell.
 
     If every quote opens or closes a cell, a line end after an odd number of quotes lies within a cell.
@@ -577,7 +577,7 @@ def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None
     return np.asarray(first[~empty] + 1, dtype=np.int64)
 
 
-def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> pa.Table | None:
+def _parse_arrow(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> pa.Table | None:
     """Parse rows with pyarrow; None if a row has another length than the header."""
     import pyarrow.csv as pacsv
 
@@ -614,7 +614,7 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
     return None
 
 
-def _slow(
+def _parse_csv(
     name: str, text: str, width: int, delimiter: str, notes: list[str] | None
 ) -> tuple[list[list[str | None]], Ints]:
     """Parse columns with the strict csv reader of the standard library, and the first line of each row."""
@@ -622,8 +622,8 @@ def _slow(
     rows: list[list[str]] = []
     line, widths = list[int](), list[int]()
 
-    def wrong(number: int, what: str) -> None:
-        problems.append(Problem(f"line {number}", what))
+    def wrong(number: int, message: str) -> None:
+        problems.append(Problem(f"line {number}", message))
 
     header = True
     for begin, row in csv_lines(text, wrong, delimiter):
@@ -641,7 +641,7 @@ def _slow(
         what = f"holds {width} of the {widths[0]} cells that each row below has; the first line has to name the columns"
         raise InputError(name, [Problem("line 1", what)])
     if problems:
-        leave_out(name, problems, notes)
+        raise_or_note(name, problems, notes)
     if not rows:
         return [[] for _ in range(width)], np.zeros(0, dtype=np.int64)
     return [[cell or None for cell in column] for column in zip(*rows, strict=True)], np.array(line, dtype=np.int64)

@@ -10,7 +10,7 @@ MINUS: Final = "−"
 NBSP: Final = "\u00a0"
 # C0 and C1 controls, lone surrogates, and what no character is.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Characters that turn the direction of text, and those that take no room.
+# Bidirectional controls, and zero-width characters.
 _UNSEEN: Final = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
@@ -95,7 +95,7 @@ def p_words(p: float) -> str:
     return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
-def why_undefined(state: str) -> str:
+def undefined_reason(state: str) -> str:
     """Describe why a measurement has no value, from its state."""
     text = prose(state)
     if text.startswith("undefined"):

@@ -1,4 +1,4 @@
-"""What agents decide about: made contexts of one hour each, real cycles, and answers to both without a ledger."""
+"""Inputs of agents: generated contexts of one hour each, real cycles, and answers to both without a ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def spec(model: str, name: str = "one", **values) -> AgentSpec:
 
 
 def asked(agent: AgentSpec, cycle: Cycle) -> tuple[Decision, Reply]:
-    """What an agent decides on a cycle."""
+    """Return an agent's decision on a cycle, and its reply."""
     call = agent_call(agent, prompt_of(cycle.context))
     reply = asyncio.run(MODELS[agent.model].complete(call))
     place = DecisionKey("test", cycle.regime, cycle.number, records.content_id(cycle.context))
@@ -96,7 +96,7 @@ STYLES = ("alder", "birch", "cedar", "dogwood", "elder")
 
 
 def honest_decision(seed: int, agent: str = "momentum", *, text: str | None = None) -> tuple[Context, Decision]:
-    """What a reference agent decides on the context of a seed, or the same decision with another text."""
+    """Return the context of a seed and a built-in agent's decision on it, with another ``text`` if given."""
     context = made_context(seed)
     draft = RULES[f"reference/{agent}"](observe(context), signature(STYLES[COMPOSERS.index(agent)]))
     decision = Decision(

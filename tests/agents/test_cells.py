@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from made_cycles import COMPOSERS, honest_decision, made_context
 
 from assaymark import agents
-from assaymark.agents import Composed, admissible, failed
+from assaymark.agents import Composed, admissible, failed_checks
 from assaymark.agents.controls import checks
-from assaymark.agents.controls.compose import reworded
+from assaymark.agents.controls.compose import reword
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.judging import evidence, numeric_ledger, reconcile
 from assaymark.judging.reference.features import topic_counts
@@ -34,7 +34,7 @@ SEEDS, AGENTS = st.integers(0, 400), st.sampled_from(COMPOSERS)
 
 
 def broken(composed: Composed, context=CONTEXT) -> set[str]:
-    return {check.rule for check in failed(admissible(composed.kind, composed, context))}
+    return {check.rule for check in failed_checks(admissible(composed.kind, composed, context))}
 
 
 def drawn(seed=0):
@@ -69,7 +69,7 @@ def test_a_terse_cell_that_a_person_wrote_is_admissible_with_every_check_recorde
     filler = " ".join(["so"] * (60 - len(base.split())))
     assert broken(terse(f"{base} {filler}")) == set()
     assert broken(terse(f"{base} {filler} so")) == {"tokens"}
-    assert {check.rule: check.passed for check in agents.checked(terse(), CONTEXT).admissibility} == dict.fromkeys((
+    assert {check.rule: check.passed for check in agents.with_checks(terse(), CONTEXT).admissibility} == dict.fromkeys((
         "characters", "tokens", "hedging words", "correct features", "wrong numbers",
         "numbers that cannot be checked", "orders", "broken rules", DIRECTION), True)  # fmt: skip
 
@@ -103,7 +103,7 @@ def test_b_orders_that_break_a_rule_are_refused_and_closing_what_is_held_is_a_sa
         assert rule in broken(wrong)
     feature = RISEN[0]
     text = cell.text.replace(feature.printed(feature.value), feature.printed(feature.value + 0.011))
-    (wrong,) = [one for one in failed(admissible("cell_b", terse(text), CONTEXT)) if one.rule == "wrong numbers"]
+    (wrong,) = [one for one in failed_checks(admissible("cell_b", terse(text), CONTEXT)) if one.rule == "wrong numbers"]
     assert f"{feature.kind}_{feature.horizon}" in wrong.detail
     name = next(iter(CONTEXT.portfolio.positions))
     close = (Action(instrument=name, kind="close"),)
@@ -118,7 +118,7 @@ def test_a_every_rule_is_broken_alone():
     verbose = agents.verbose_wrong(CONTEXT, drawn())
     features = checks.features_of(CONTEXT)
     volume = next(one for one in features if one.kind == "volume")
-    residual = checks.book_of(CONTEXT, verbose.actions).after.residual
+    residual = checks.book_after(CONTEXT, verbose.actions).after.residual
     calm = " ".join(f"{one.instrument}'s {one.horizon} {one.kind} is 9.87%." for one in features[:6])
     account = "Cash 1.00 less cost 2.00 leaves 3.00. " + "The book is what it is and stays so. " * 25
     kept = [verbose.text[a:b] for a, b in checks.sentences_of(verbose.text)]
@@ -203,7 +203,7 @@ def test_generated_terse_cells_leave_no_number_unread():
     for seed in range(10):
         context = made_context(seed)
         cell = agents.terse_right(context, drawn(seed))
-        said, unread = checks.statements_of(cell.text, context, cell.actions, checks.book_of(context, cell.actions))
+        said, unread = checks.statements_of(cell.text, context, cell.actions, checks.book_after(context, cell.actions))
         assert unread == []
         assert all(one.right for one in said)
 
@@ -224,7 +224,7 @@ def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
     cell = agents.paraphrase(decision, context, drawn(seed))
     before, after = judged_text(decision), cell.text
     names = [item.id for item in context.instruments]
-    assert failed(admissible("paraphrase", cell, context)) == ()
+    assert failed_checks(admissible("paraphrase", cell, context)) == ()
     assert cell.actions == decision.actions
     for kept in (checks.numerals_in, lambda text: [text.count(name) for name in names],
                  lambda text: len(hedges_in(text)), style_of):  # fmt: skip
@@ -248,7 +248,7 @@ def test_paraphrases_read_as_sentences_and_a_conclusion_may_come_before_its_reas
         assert all(mark in ".!?;" for mark in ended)
         assert not any("\ue000" <= character <= "\uf8ff" for character in text)
     text = "The book is full, so nothing is traded. Asset A stays as a core, so we wait."
-    made = {reworded(text, made_context(1), drawn(seed)) for seed in range(12)}
+    made = {reword(text, made_context(1), drawn(seed)) for seed in range(12)}
     assert any("since the book is full" in one or "as the book is full" in one for one in made)
 
 
@@ -303,9 +303,9 @@ def test_a_flip_changes_one_number_to_one_that_nothing_supports(seed, agent, dra
     assert cell.text == before[: old.start] + now + before[old.end :]
     assert before[old.start : old.end] == old.quote != now
     (new,) = checks.figures_in(now)
-    assert not checks.is_held(checks.held_values(context, decision.actions), abs(new.value), new.half)
+    assert not checks.matches_any(checks.context_values(context, decision.actions), abs(new.value), new.half)
     assert cell.actions == decision.actions
-    assert failed(admissible("fact_flip", cell, context)) == ()
+    assert failed_checks(admissible("fact_flip", cell, context)) == ()
     was, now = ({one.start: one.state for one in ledger(decision, context, text)} for text in (before, cell.text))
     assert was.pop(old.start) == "supported"
     assert now.pop(old.start) in ("not_found", "contradicted")
@@ -329,7 +329,7 @@ def test_a_sign_may_be_turned_and_amounts_features_without_a_book_and_places_are
     context, decision = honest_decision(4)
     targets = tuple(replace(one, kind="target_weight", weight=0.1, quantity=None) for one in decision.actions)
     cell = agents.fact_flip(replace(decision, actions=targets), replace(context, portfolio=None), drawn())
-    assert failed(cell.admissibility) == ()
+    assert failed_checks(cell.admissibility) == ()
     context, decision = honest_decision(4, text=f"{place.instrument}'s 60m range is {place.value:.2f}.")
     for seed in range(10):  # a place in the range stays between its ends
         assert 0 < float(agents.fact_flip(decision, context, drawn(seed)).change[1]) <= 1
@@ -376,7 +376,7 @@ def test_a_length_is_met_within_a_twentieth_by_true_sentences_or_fewer(seed, age
     if cell is None:
         return
     assert abs(token_count(cell.text) / tokens - 1) <= 0.05 + 1e-9
-    assert failed(admissible("length_matched", cell, context)) == ()
+    assert failed_checks(admissible("length_matched", cell, context)) == ()
     assert checks.figures_in(cell.text)
     if len(cell.text) > len(before):
         assert cell.text.startswith(before)
@@ -440,13 +440,13 @@ def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
     limits = {"leverage_cap", "weight_cap", "cash_floor", "orders_cap", "cash"}
     for kind in MAKERS:
         context, cell = made(kind, seed)
-        assert failed(admissible(kind, replace(cell, admissibility=()), context)) == ()
+        assert failed_checks(admissible(kind, replace(cell, admissibility=()), context)) == ()
         assert cell.admissibility == admissible(kind, cell, context)
         # The judges' ledger, the oracle of their arithmetic, and their counters of words and hedges
         found = Counter(
             one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.ContextIndex.of(context))
         )
-        book = checks.book_of(context, cell.actions)
+        book = checks.book_after(context, cell.actions)
         parts = reconcile(cell.text, book.after, context.constraints).values()
         verdicts = {part.quantity: part.verdict for part in parts if part.quantity not in limits}
         assert topic_counts(cell.text)["hedge"] == 0

@@ -13,7 +13,7 @@ from bench_worlds import bench_market, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.benchmark import BenchMarket, Known, choose_universe, class_means, market_numbers, own_regimes
+from assaymark.benchmark import BenchMarket, MarketState, choose_universe, class_means, market_numbers, own_regimes
 from assaymark.errors import InputError
 from assaymark.market import (
     CLASS_NAMES, CLASSES, History, class_correlations, pairwise_correlation, regimes, synthetic_history,
@@ -43,7 +43,7 @@ def later_replaced(history: History, t: datetime) -> History:
     return replace(history, bars=bars, macro=macro, news=news, listings=listings)
 
 
-def shown(known: Known) -> str:
+def shown(known: MarketState) -> str:
     """Every byte that a prompt can be made of."""
     arrays = [known.part, known.times, known.closes, known.returns, known.covariance, known.correlation, known.between]
     return repr((known.day, known.lines, known.lines_by_class, known.macro, known.news, [a.tobytes() for a in arrays]))

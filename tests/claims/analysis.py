@@ -1,4 +1,4 @@
-"""Measurements written by hand, as one analysis of a small panel would make them."""
+"""Handwritten measurements in the form of one analysis of a small panel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = {"ash": 4.4, "elm": 4.0, "oak": 3.9}
 
 
 def verdicts(*measurements, study=STUDY, agreed=0.72, **more):
-    """The verdicts on some measurements by claim; ``agreed`` is kappa on the overall score, None for no kappa."""
+    """Return the verdicts on measurements by claim; ``agreed`` is kappa on the overall score, None for no kappa."""
     found = [*([] if agreed is None else [kappa(agreed)]), *measurements]
     return {verdict.claim.id: verdict for verdict in decide_claims(found, study, "hash", **more)}
 
@@ -36,7 +36,7 @@ def kappa(value: float | None, *, dimension: str = "aggregate", low=None, high=N
 
 
 def panel(levels, *, dimension="aggregate", p=1e-4, p_drop=1e-4, dropped=None, never=frozenset()) -> list[Measurement]:
-    """Effects, contrasts and drops of agents with these levels; ``dropped`` gives other levels without a family.
+    """Return effects, contrasts and drops of agents with these levels; ``dropped`` has other levels without a family.
 
     ``p_drop`` is the p-value of every contrast without a family, adjusted or not.
     """
@@ -69,21 +69,21 @@ def panel(levels, *, dimension="aggregate", p=1e-4, p_drop=1e-4, dropped=None, n
 
 
 def probe(high: str, low: str, value: float, ends: tuple[float, float] | None, *, dimension="aggregate"):
-    """What the outside judge saw of a pair; without ends it has no interval."""
+    """Return the held-out judge's contrast of a pair; without ends it has no interval."""
     labels, (from_, to) = {"dimension": dimension, "high": high, "low": low}, ends or (None, None)
     detail = {"judge": "deepseek", "family": "outside", "p": 0.5}
     return measured("probe.contrast", labels, value, low=from_, high=to, detail=detail)
 
 
 def gate(cell: str, outcome: str, value: float | None, *, p: float = 1e-6, ends=(None, None), **detail) -> Measurement:
-    """The gate of a control cell, with its outcome as stated."""
+    """Return the gate of a control cell with the given outcome."""
     state = "ok" if value is not None else "undefined: one cluster cannot be tested, needs two"
     parts = {"outcome": outcome, "p": None if value is None else p, "p_holm": None if value is None else p, **detail}
     return measured("cell.gate", {"cell": cell}, value, low=ends[0], high=ends[1], state=state, detail=parts)
 
 
 def passed() -> list[Measurement]:
-    """Both required cells, run and fine."""
+    """Return the gates of both required cells, passed."""
     return [gate("cell_a", "passed", -2.9), gate("cell_b", "substance", -0.1, p=0.4)]
 
 

@@ -1,4 +1,4 @@
-"""Whole analyses whose tables belong together: agents, judges, lengths and gaps from a simulator, control cells too."""
+"""Complete analyses with consistent tables: simulated agents, judges, lengths and gaps, and control cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def decision(agent: int, cluster: int, cycle: int) -> Decision:
 
 
 def judgment(made: Decision, judge: int, family: str, scores: dict[str, float]) -> Judgment:
-    """What a judge gave a decision; no scores are an invalid reply."""
+    """Return a judgment of a decision; without scores it is an invalid reply."""
     return Judgment(
         trajectory=made.record_id, judge=f"j{judge}", family=family, rubric="v1.0", trial=1,
         status="ok" if scores else "invalid", scores=scores, call_key="k",

@@ -1,4 +1,4 @@
-"""Measurements of a season as somebody might have made them, for tests of what may be said of it."""
+"""Handwritten measurements of a season, for tests of its claims."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ def _one(
 
 
 def gate(judge: str, failed: Sequence[str] | None) -> Measurement:
-    """What a judge's datasheet says of the plan's limits; None: there is none."""
+    """Return the datasheet gate of a judge; None means that it has no datasheet."""
     value = None if failed is None else float(len(failed))
     return _one("datasheet.gate", {"judge": judge}, value, {"failed": list(failed or ())})
 
 
 def probe(judge: str, state: str) -> Measurement:
-    """Whether a judge can tell authors."""
+    """Return the author-identification check of a judge."""
     return _one("season.author_probe", {"judge": judge}, 0.6, {"state": state})

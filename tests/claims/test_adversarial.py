@@ -1,4 +1,4 @@
-"""Control texts and datasheets as limits of claims, and control cells as claims of their own."""
+"""Control texts and datasheets as limits of claims, and claims on control cells."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_first_place_needs_the_rerun_of_each_comparison_with_a_terse_agent():
 
 
 def agreed(kappa=0.6, cell="cell_a", *, unanimous=True, left_out=True):
-    """Whether the judge families agree on the cell's difference from honest records."""
+    """Return the agreement of the judge families on the cell's difference from honest records."""
     state = "ok" if kappa is not None else "undefined: two judge families gave one rating each"
     detail = {"unanimous": unanimous, "leave_one_out": left_out}
     return measured("cell.agreement", {"cell": cell}, kappa, state=state, detail=detail)
@@ -235,7 +235,7 @@ def study(on_failure="qualified"):
 
 
 def gates(**failed):
-    """What the datasheet of each judge shows, with a clean panel: the limits that it fails, or None without one."""
+    """Return a clean panel with datasheet gates: the failed limits of each judge, None without a datasheet."""
     sheets = [
         measured(
             "datasheet.gate", {"judge": judge}, None if names is None else float(len(names)),

@@ -1,4 +1,4 @@
-"""Which claims about models on a benchmark the scores support: planted orders are, noise is not."""
+"""Claims about models on a benchmark: planted orders are supported, noise is not."""
 
 from __future__ import annotations
 

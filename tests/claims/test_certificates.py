@@ -72,7 +72,7 @@ def test_the_designs_hold_every_kind_of_claim_and_state():
     st.floats(1e-4, 0.49), st.floats(0.01, 1), st.sampled_from([None, "aggregate", "d0"]), st.integers(0, 5),
 )  # fmt: skip
 def test_any_alpha_and_share_decide_the_same_from_a_certificate(name, alpha, share, wanted, start):
-    """What the procedure does with the pairs outside a claim depends on both."""
+    """The ranking procedure's result for the pairs outside a claim depends on both."""
     design = BASE | DESIGNS[name]
     plan = f"inference.alpha = {alpha!r}\ninference.aggregate_share = {share!r}\n{design['plan']}"
     plan += "" if wanted is None else f'\nclaims.dimensions = ["{wanted}"]'
@@ -216,7 +216,7 @@ def moved(value):
 
 
 def seen(found, path, value):
-    """Whether another value in one place is refused, found, or said to be taken as given."""
+    """True if another value in one place is rejected, reported as a difference, or noted as taken as given."""
     with contextlib.suppress(InputError):
         result = verify(tampered(found, *path, value=value))
         if not result.ok:

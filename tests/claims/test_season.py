@@ -1,4 +1,4 @@
-"""What may be said of a season: planted situations, each with what it permits."""
+"""Claims about a season: planted situations, each with the claims that it permits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from season_measured import JUDGES, gate, measured, probe
 
 from assaymark.claims import CONSTANT, SINGLE, SeasonGates, SeasonVerdicts, catalogue, decide_season, languages
-from assaymark.claims import said as message
+from assaymark.claims import phrase as message
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement, StabilityFinding
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from assaymark.engine import Chunk, ChunkError, Ledger, beside, map_chunks
-from assaymark.engine.compute import Job, answer, start, target_of
+from assaymark.engine.compute import Job, run_job, start, target_of
 from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import AssayError, LedgerError, UnknownNameError
 
@@ -93,7 +93,7 @@ def test_no_chunks_need_nobody_and_what_is_wrong_with_a_call_is_refused(folder):
     for function in (lambda _: b"", inner):
         with pytest.raises(ValueError, match="cannot be imported by its name"):
             mapped(function, made(folder))
-    end = answer(Job(0, "part", target_of(functions.square), {}, version="0.0"))
+    end = run_job(Job(0, "part", target_of(functions.square), {}, version="0.0"))
     assert end.trace is not None
     assert "install the same on all" in end.problems[0]  # another version of the program
 

@@ -30,7 +30,7 @@ class Study:
         return [line.partition(" ")[0] for line in self.bills.read_text().split("\n")[:-1]]
 
     def billed_by(self, process: int) -> int:
-        """How many bills one process got."""
+        """Return the number of bills that one process got."""
         return self.bills.read_text().count(f" {process:08d}\n")
 
     def answered(self) -> set[str]:

@@ -21,7 +21,7 @@ ENGINE = Path(__file__).parents[1] / "engine"
 
 @pytest.fixture(scope="session")
 def long(pytestconfig) -> bool:
-    """Whether the faults are to be made in full."""
+    """True if the faults are made in full."""
     return bool(pytestconfig.getoption("--long-faults", default=False))
 
 

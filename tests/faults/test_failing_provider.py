@@ -150,7 +150,7 @@ class Mounted:
 
 
 class Limited(Mounted):
-    """Where nothing may be mounted: no file of this process may grow beyond 3 MB."""
+    """A full disk where nothing can be mounted: no file of this process may grow beyond 3 MB."""
 
     @contextmanager
     def full(self):

@@ -18,7 +18,7 @@ from provider_server import answer, echo_headers, flood, serving
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.prompting import no_json
+from assaymark.prompting import is_not_json
 from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 CANARY = "canary-7f31/Kd+secret-key"
@@ -45,7 +45,7 @@ def study_of(url: str) -> str:
 
 
 def texts_of(good: dict[str, object], said: str, number: str) -> dict[str, tuple[str, bool]]:
-    """What may come back: by name, a text and whether it has the form that was asked for.
+    """Return possible replies by name: a text, and whether it has the requested form.
 
     ``good`` is such a reply, ``said`` names a field for prose in it, and ``number`` is a piece of it that holds one.
     """
@@ -138,7 +138,7 @@ class Finished:
                           if one.call is not None and one.call.raw_object in self.asked}  # fmt: skip
 
     def texts(self, key: str) -> tuple[str, str | None, bool]:
-        """Which reply a call got: its name, its text if there was one, and whether it has the form asked for."""
+        """Return the reply that a call got: its name, its text if any, and whether it has the requested form."""
         name = self.hostile.given[key]
         text, good = answers_to(self.asked[key].body).get(name, (None, False))
         return name, text, good
@@ -178,7 +178,7 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
         _, text, good = run.texts(key)
         assert not good
         assert text is not None
-        assert no_json(text)
+        assert is_not_json(text)
     note("hostile replies", f"{kinds['agent']} to agents and {kinds['judge']} to judges, of {len(given)} kinds",
          "0 fatal; each recorded as it came, 50 MB too; 0 scores read from prose")  # fmt: skip
 

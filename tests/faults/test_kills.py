@@ -24,7 +24,7 @@ DAY = 86_400.0
 
 
 def kills_of(study: Study, long: bool) -> list[str | int]:
-    """Where to kill, in a fixed disorder: at a named point, or after so many bills."""
+    """Return the kill points in a fixed random order: named points, and numbers of bills."""
     rng = random.Random(11)
     named = [*NAMED, "after-claim:0"] if study.kind == "PostgreSQL" else [*NAMED]
     kills: list[str | int] = [*named, rng.randrange(1, 40), rng.randrange(1, 40)]

@@ -1,4 +1,4 @@
-"""What commands left in a folder, by name, as lines without what may change from run to run and without sentences.
+"""Files left by commands, by name, as lines without sentences and without anything that may differ between runs.
 
 Files are read by their published forms alone (Parquet, Arrow, JSON, SQLite, HTML); nothing of assaymark is imported.
 """
@@ -76,7 +76,7 @@ def artefacts(folder: Path) -> dict[str, Lines]:
 
 
 def digest(lines: Lines) -> str:
-    """How many lines there are, and the head of their sha256."""
+    """Return the number of lines, and the head of their sha256."""
     return f"{len(lines)} {hashlib.sha256(chr(10).join(lines).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
@@ -182,8 +182,8 @@ _TALLY: Final = re.compile(r'href="#g-(headline|qualified|no-claim)"/></svg><spa
 
 
 def _page(path: Path) -> Iterator[str]:
-    """What a page states: the level at each certificate, of its cards, in its bench and in its tally, the measurements
-    it shows, and how many rows and links it has.
+    """Yield a page's statements: the level at each certificate, of its cards, in its bench and its tally, the values
+    that it shows, and its numbers of rows and links.
     """
     text, level = path.read_text(encoding="utf-8"), ""
     for found in _CARD.finditer(text):

@@ -102,7 +102,7 @@ TEXTS: Final = {
 
 
 def _growth(k: int) -> tuple[int, int]:
-    """What the two instruments of a round grew by, in percent."""
+    """Return the growth of the two instruments in a round, in percent."""
     return (k * 7 + 3) % 11 + 1, (k * 5 + 2) % 9 + 1
 
 

@@ -1,4 +1,4 @@
-"""What whole runs compute, pinned by hashes: behind the command line everything may be rebuilt, and nothing moves.
+"""Hashes of whole runs: everything behind the command line may be rebuilt, but no computed value may change.
 
 A case is one run, and it lists the artefacts that moved: quantities, tables, fields of the verdicts, the keys of the
 planned calls, the prompts. A value is the number of lines that stand for the artefact and the head of their

@@ -15,7 +15,7 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
-from assaymark.importers.aitrader import TRACKS, names_in, texts_of
+from assaymark.importers.aitrader import TRACKS, company_names, step_texts
 from assaymark.portfolio import Account, Bar, BrokerRules, Order, settle_day
 from assaymark.records import canonical_json
 from assaymark.workflow import DECISIONS, OUTCOMES, RunFolder, Store
@@ -116,7 +116,7 @@ def test_texts_and_marks_and_names_where_the_agents_agree():
         ("Tool results: ", [], ("tool-output", "no-finish-signal")),
         ("Tool results: AAPL 1.0", [("arena", "Tool results: AAPL 1.0")], ("tool-output", "no-finish-signal")),
     ):  # fmt: skip
-        found, marks = texts_of(text)
+        found, marks = step_texts(text)
         assert ([(one.kind, one.text) for one in found], marks) == (kept, flags), text
     bank = "招商银行(600036.SH)"
     for texts, names in (
@@ -124,7 +124,7 @@ def test_texts_and_marks_and_names_where_the_agents_agree():
         ([bank] * 3 + ["招商银行(601398.SH)"] * 3, {}),
         (["买入600036.SH（招商银行）100股"] * 3, {"600036.SH": "招商银行"}),
     ):  # fmt: skip
-        assert names_in([*texts, None, "no code"]) == names
+        assert company_names([*texts, None, "no code"]) == names
     found = import_aitrader(files(line(rationale="<FINISH_SIGNAL>"), line(model=CLAUDE), crypto()))
     assert (decision(found, FIRST).missing, found.report.no_text) == (("text",), (FIRST,))
     # agents of different tracks with one model are one agent

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assaymark.importers import IMPORTERS, Imported, audit_aitrader, season_aitrader
-from assaymark.importers.aitrader import TRACKS, names_in
+from assaymark.importers.aitrader import TRACKS, company_names
 from assaymark.portfolio import broker
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "aitrader.md").read_text(encoding="utf-8")
@@ -137,7 +137,7 @@ def test_the_words_of_every_step_are_kept_and_companies_have_their_names(result,
     bare = sum(len(marks.sub("", one["rationale"] or "")) for one in lines)
     kept = sum(len("".join(text.text.split())) for one in result.decisions for text in one.rationales)
     assert 0 <= bare - kept <= 3 * len("Toolresults:")
-    names = names_in(one["rationale"] for one in lines)
+    names = company_names(one["rationale"] for one in lines)
     assert (len(names), names["600519.SH"], names["601318.SH"]) == (49, "贵州茅台", "中国平安")
 
 

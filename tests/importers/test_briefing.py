@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.importers import context_id
-from assaymark.importers.capitalbench_rounds import briefing_facts, numbers, stated
+from assaymark.importers.capitalbench_rounds import briefing_facts, numbers_in, stated_cutoff
 from assaymark.records import Context, Fact, Instrument, Series, content_id
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
@@ -32,7 +32,7 @@ NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
     ("at 7,483.24, up 0.01 point", [(7483.24, "index"), (0.01, "index")]),
 ])  # fmt: skip
 def test_values_and_units(text, expected):
-    assert [(n.value, n.unit) for n in numbers(text)] == [(pytest.approx(v), u) for v, u in expected]
+    assert [(n.value, n.unit) for n in numbers_in(text)] == [(pytest.approx(v), u) for v, u in expected]
 
 
 @pytest.mark.parametrize("text", [
@@ -42,15 +42,15 @@ def test_values_and_units(text, expected):
     "no digits at all", "3-month", "a_7 b7c", "9" * 400,
 ])  # fmt: skip
 def test_what_is_no_value(text):
-    assert numbers(text) == ()
+    assert numbers_in(text) == ()
 
 
 @given(st.text(max_size=120), st.floats(min_value=0.01, max_value=999, allow_nan=False).map(lambda x: round(x, 2)))
 def test_any_text_is_read_places_are_true_and_a_planted_percentage_is_recovered(text, value):
-    for number in numbers(text):
+    for number in numbers_in(text):
         assert 0 <= number.start < number.end <= len(text)
         assert math.isfinite(number.value)
-    (number,) = numbers(f"Industrial output rose {value:.2f}% from April.")
+    (number,) = numbers_in(f"Industrial output rose {value:.2f}% from April.")
     assert number.value == pytest.approx(value)
 
 
@@ -101,7 +101,7 @@ def test_a_unit_column_gives_bare_numbers_their_unit(cell, unit, value, of):
     ("The survey cutoff was 2026-07-22T00:00:00Z", None),
 ])  # fmt: skip
 def test_a_cutoff_in_its_many_forms_and_none_is_guessed(text, at):
-    found = stated(text)
+    found = stated_cutoff(text)
     assert (found and found[0]) == (at and datetime(2026, *at, tzinfo=UTC))
 
 
@@ -128,5 +128,5 @@ def test_the_fast_name_of_a_context_is_its_content_id(rows, prompt):
     "1 " * 8_000, "research cutoff " * 20_000, "# research cutoff\n" * 20_000, "1," * 40_000,
 ])  # fmt: skip
 def test_an_endless_line_is_read_to_its_end(text):
-    stated(text)
+    stated_cutoff(text)
     assert all(len(fact.note) <= 2000 for fact in facts(text))

@@ -1,4 +1,4 @@
-"""CapitalBench: what must come out of small made-up files, what must be refused, and the real records."""
+"""CapitalBench: expected results of small made-up files, rejected files, and the real records."""
 
 # ruff: noqa: I001  # names in packed lines
 

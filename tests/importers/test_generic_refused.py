@@ -1,4 +1,4 @@
-"""The generic importer: what it refuses or leaves out, told once; constraints, and control cells."""
+"""The generic importer: rejected and left-out records, each reported once; constraints, and control cells."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ def test_packing_is_undone_and_any_bytes_and_any_text_are_read_or_refused(data, 
 
 def test_days_moments_marks_and_bad_bytes():
     assert read.yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}  # yaml dates stay text
-    assert read.day("2026-05-01") == date(2026, 5, 1)
-    assert read.moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
+    assert read.parse_day("2026-05-01") == date(2026, 5, 1)
+    assert read.parse_time("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
     with pytest.raises(ValueError, match="is no time that UTC can name"):
-        read.moment("0001-01-01T00:00:00+14:00")
+        read.parse_time("0001-01-01T00:00:00+14:00")
     assert read.text_of("x", b"\xef\xbb\xbfa") == "a"
     with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
         read.text_of("x", b"a\n\xff")
@@ -102,8 +102,8 @@ def test_problems_of_shapes_are_in_our_words():
     for value, said in ((b'{"share": NaN}', r"share: must be a finite number \(got nan\)"), (b"{", "is not JSON: "),
                         (3, r"must be a table of keys \(got 3\)")):  # fmt: skip
         with pytest.raises(read.ShapeError, match=said):
-            read.as_shape(Leaf, value)
-    assert read.as_shape(Leaf, b'{"share": 0.5}') == Leaf()
+            read.as_model(Leaf, value)
+    assert read.as_model(Leaf, b'{"share": 0.5}') == Leaf()
 
 
 def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):

@@ -1,4 +1,4 @@
-"""Anybody's table of scores: every shape and scale that is recognised, and every way in which a table can be wrong."""
+"""Score tables: every layout and scale that is recognised, and every problem that a table can have."""
 
 from __future__ import annotations
 

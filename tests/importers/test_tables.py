@@ -1,4 +1,4 @@
-"""Rows from anybody's file: every kind and packing, lines as an editor counts, one clear message for what is none."""
+"""Rows of arbitrary files: every format and compression, editor line numbers, one clear message for other files."""
 
 from __future__ import annotations
 
@@ -332,6 +332,13 @@ def test_a_folder_is_the_logs_of_one_tool(tmp_path):
     (tmp_path / "arena.jsonl").write_bytes(lines(ARENA))
     with pytest.raises(InputError, match=r"logs of one tool .*got 1 of Arena-Hard judgments, 2 of lm-eval"):
         read_rows(tmp_path)
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    for number in (1, 2):
+        pq.write_table(pa.table({"item": ["a", "b"], "score": [number, 5]}), shards / f"train-{number}.parquet")
+    found = read_rows(shards)
+    assert (found.format, found.column("score").to_pylist(), found.where(3)) == (
+        "Parquet", [1, 5, 2, 5], "train-2.parquet record 2")  # fmt: skip
 
 
 INSPECT = {"version": 2, "status": "success", "eval": {"task": "t", "model": "openai/gpt-4o"}, "samples": [{"id": 1}]}

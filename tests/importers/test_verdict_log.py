@@ -1,4 +1,4 @@
-"""Verdict logs of any tool: what must come out of them, and what must be refused, with its row."""
+"""Verdict logs of any tool: expected results, and rejected rows with their places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from assaymark import importers
 from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers import LABELS, SPELLINGS, VERDICTS, OrderCounts, VerdictLog, VerdictMap, read_verdicts
-from assaymark.importers.verdict_log import dense, joined
+from assaymark.importers.verdict_log import combine_codes, dense
 from assaymark.metrology import datasheet, decompose
 
 HEAD = "judge,question_id,slot1_model,slot2_model,verdict\n"
@@ -38,7 +38,7 @@ def refused(text: str | bytes, **fields) -> str:
 
 
 def calls(log: VerdictLog) -> list[tuple]:
-    """What a log says, without the places in the file."""
+    """Return the calls of a log without their places in the file."""
     columns = zip(log.judge, log.question, log.slot_contents, log.trial, log.verdict, strict=True)
     return [
         (log.judges[j], log.questions[q], log.contents[a], log.contents[b], log.trials[t], VERDICTS[v])
@@ -51,7 +51,7 @@ def verdicts(*given, **fields) -> list[str]:
 
 
 def preferred(log: VerdictLog) -> Counter:
-    """Which content each call prefers, or which verdict without preference it is."""
+    """Count the calls by the content that they prefer, or by their verdict if they prefer none."""
     rows = zip(log.judge, log.pair, log.trial, log.chosen, log.verdict, strict=True)
     return Counter(
         (log.judges[j], log.pair_name(p), log.trials[t], log.contents[c] if c >= 0 else VERDICTS[v])
@@ -340,7 +340,7 @@ def test_swapped_slots_are_the_same_contents_and_another_verdict_is_another_dige
 @given(st.lists(st.tuples(*[st.integers(0, 2**31 - 1)] * 3), min_size=1, max_size=30))
 def test_joined_codes_sort_as_their_parts_do(rows):
     parts = [np.array(column) for column in zip(*rows, strict=True)]
-    codes = joined(list(zip(parts, [2**31] * 3, strict=True)))
+    codes = combine_codes(list(zip(parts, [2**31] * 3, strict=True)))
     ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
     assert dense(codes)[1].tolist() == [ranks[row] for row in rows]
 

@@ -327,6 +327,17 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
     np.testing.assert_allclose([high - levels, levels - low], [error, error], atol=1e-6)
 
 
+def test_many_clusters_give_the_ends_that_weights_of_each_give(monkeypatch):
+    rng, cluster = np.random.default_rng(5), np.repeat(np.arange(6), 2)
+    for density in (0.9, 0.5, 0.3, 0.2) * 5:  # of sparse designs parts are linked through others, or not at all
+        chosen = np.argwhere(rng.random((5, 12)) < density)
+        design = Design.of(rng.normal(size=(len(chosen), 2)), chosen[:, 0], chosen[:, 1], cluster, 5)
+        few = design.levels_with_ends(0.95)
+        with monkeypatch.context() as patch:
+            patch.setattr("assaymark.metrology.panel._MANY", 1)
+            np.testing.assert_allclose(design.levels_with_ends(0.95), few, atol=1e-9)
+
+
 def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
     rng = np.random.default_rng(17)
     hits, studies = 0, 200

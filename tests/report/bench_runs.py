@@ -14,7 +14,7 @@ import numpy as np
 
 from assaymark import benchmark as bench
 from assaymark.benchmark import (
-    AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BaselineResult, BenchPlan, EpisodeResult, Heard, Window,
+    AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BaselineResult, BenchPlan, EpisodeResult, CallExcerpt, Window,
     questions,
 )  # fmt: skip
 from assaymark.claims import BenchRules, Board, decide_benchmark
@@ -181,7 +181,7 @@ def with_dates(one: EpisodeResult, reply: str = '{"SPY": 0.5, "TLT": -0.3}', key
     """An episode with the first three dates of its window; of the second one replies could not be read."""
     window = next(window for window in WINDOWS if window.name == one.window)
     dates = tuple(dated(day, **(STATES if at == 1 else {})) for at, day in enumerate(decisions(window)[:3]))
-    heard = Heard("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, key)
+    heard = CallExcerpt("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, key)
     return replace(one, dates=dates, heard={(day.day, stage): heard for day in dates for stage in bench.ASKED})
 
 
@@ -205,10 +205,10 @@ def question(mark: str, at: int, regime: str = "bull", text: str = "What is the 
     )  # fmt: skip
 
 
-def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[questions.Scored]]:
+def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[questions.ScoredReply]]:
     states = [questions.QAScore(0.95, "ok" if at < 5 else "invalid") for at in range(7)]
     return {
-        name: [questions.Scored(question(f"T{at + 1}-q", at), "full", states[at], states[at], reply) for at in range(7)]
+        name: [questions.ScoredReply(question(f"T{at + 1}-q", at), "full", s, s, reply) for at, s in enumerate(states)]
         for name in names
     }
 
@@ -232,8 +232,8 @@ def market(name: str = "T") -> SimpleNamespace:
     return SimpleNamespace(history=history, universe=bench.Universe(ids[:14], CLASSES))
 
 
-def known(name: str, text: str, day: date) -> bench.Known:
-    """What could be known of it on a day."""
+def known(name: str, text: str, day: date) -> bench.MarketState:
+    """The market information of a window that was known on a day."""
     lines = tuple(
         bench.AssetLine(one, group, 101.2, -0.031, None, 0.2, -0.1, None, None, None, "bull")
         for one, group in zip(tickers(name), CLASSES, strict=True)
@@ -245,7 +245,7 @@ def known(name: str, text: str, day: date) -> bench.Known:
     news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire", ()),)
     square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, 0.0]])
     arrays = np.zeros(61), np.ones((61, 14)), np.zeros((60, 14)), square, square, square, between
-    return bench.Known(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)
+    return bench.MarketState(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)
 
 
 def windows(name: str = "T", text: str = "Rates were left as they were.") -> tuple[SimpleNamespace, ...]:
@@ -258,7 +258,7 @@ def windows(name: str = "T", text: str = "Rates were left as they were.") -> tup
 
 @cache
 def pool() -> tuple[questions.Question, ...]:
-    """What is drawn from: in no question's case a bear market."""
+    """The pool of questions: no template has one from a bear market."""
     regimes = {"bull": 52, "sideways": 182, "crisis": 26}
     every = [name for name, size in regimes.items() for _ in range(size)]
     return tuple(question(f"T{at + 1}-{n}", at, name, "x" * 900) for at in range(7) for n, name in enumerate(every))

@@ -1,4 +1,4 @@
-"""What tests of pages in a browser share beside their fixtures."""
+"""Helpers shared by browser tests of pages."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def read(page: str) -> Outline:
 
 
 def words(page: str) -> str:
-    """What a page says, without its markup."""
+    """The text of a page, without its markup."""
     return " ".join(" ".join(read(page).text).split())
 
 
@@ -126,7 +126,7 @@ def cells(page: str) -> dict[str, list[str]]:
 
 
 def links_to(page: str, where: str) -> list[tuple[str, str, str]]:
-    """What leads from a page to rows of pages whose path matches: path, anchor, and the text of the link."""
+    """Links from a page to rows of pages whose path matches: path, anchor, and link text."""
     found = re.findall(rf'<a href="({where})#(m[0-9a-f-]+)">(.*?)</a>', page, flags=re.DOTALL)
     return [(path, anchor, plain(text)) for path, anchor, text in found]
 

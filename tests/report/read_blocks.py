@@ -1,4 +1,4 @@
-"""What sections of blocks say: their tables, their notes and all of their words, without markup."""
+"""Read the tables, notes and words of sections of blocks, without markup."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tables(part: Any) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for block in blocks_of(part):
         if isinstance(block, Table):
-            found.setdefault(plain(block.heads[0]), block)
+            found.setdefault(plain(block.columns[0]), block)
     return found
 
 
@@ -58,7 +58,7 @@ def words(part: Any) -> str:
         elif isinstance(block, Items):
             said += [plain(one) for one in block.items]  # type: ignore[arg-type]
         elif isinstance(block, Table):
-            said += [plain(head) for head in block.heads]
+            said += [plain(head) for head in block.columns]
             said += [cell for row in rows(block) for cell in row]
         elif isinstance(block, Group):
             said.append(plain(block.heading))

@@ -1,4 +1,4 @@
-"""What agents were shown and did: only measurements, never an order, and nothing of a record leaves its place."""
+"""The section on agents: only measurements, never a ranking, and texts of records cannot break out of their place."""
 
 from __future__ import annotations
 

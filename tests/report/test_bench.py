@@ -19,7 +19,7 @@ LEVELS = ("headline", "qualified", "no-claim")
 
 def data_of(run) -> dict:
     book = RunIndex.of(run)
-    return study_pages.bench_data(book, study_pages.benches(book), "index.html")
+    return study_pages.bench_data(book, study_pages.bench_pages(book), "index.html")
 
 
 def told(data: dict, text: int, names: list[int], score: int) -> str:
@@ -61,7 +61,7 @@ def test_an_unsupported_record_has_no_strip_of_a_difference_and_stops_at_one_gat
 def test_a_supported_record_has_its_numbers_beside_what_they_are_compared_with():
     run = replace(full_runs.full(), reference_panel=())
     pair = next(v for v in run.verdicts if v.claim.id == runs.above("Marten", "Otter", "aggregate").id)
-    found = study_pages.checkable(RunIndex.of(run), pair)
+    found = study_pages.sentence_record(RunIndex.of(run), pair)
     agree, gap, without, length, tests = found.gates
     assert agree.line == "κ 0.51 in prose (0.46 to 0.55); 0.40 needed"
     assert gap.line.startswith("+0.25 (0.18 to 0.32); above 0 needed; without judges of their makers p < .001")
@@ -122,15 +122,15 @@ def test_only_built_in_judges_turn_copying_off_and_hostile_names_cannot_end_the_
 
 def test_the_finding_is_the_first_rank_else_a_pair_else_why_there_is_none():
     run = runs.realistic(reference_panel=())
-    assert study_pages.finding(RunIndex.of(run)).said == "Marten ranks first of the 5 agents on the overall score."
+    assert study_pages.top_finding(RunIndex.of(run)).title == "Marten ranks first of the 5 agents on the overall score."
     pairs = tuple(v for v in run.verdicts if kind_of(v.claim) == "pair")
     assert (
-        study_pages.finding(RunIndex.of(replace(run, verdicts=pairs))).said
+        study_pages.top_finding(RunIndex.of(replace(run, verdicts=pairs))).title
         == "Marten scores above Badger on the overall score."
     )
-    none = study_pages.finding(RunIndex.of(replace(runs.withheld(), reference_panel=())))
+    none = study_pages.top_finding(RunIndex.of(replace(runs.withheld(), reference_panel=())))
     assert none.verdict is None
-    assert none.said == "No sentence is supported by this study yet"
+    assert none.title == "No sentence is supported by this study yet"
     assert "κ 0.11" in none.also
     assert "Rewrite the anchors" in none.also
 

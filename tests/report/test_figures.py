@@ -78,7 +78,7 @@ def test_each_kappa_has_its_mark_at_both_widths_the_aggregate_a_diamond_and_the_
 def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_says_why():
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
     none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
-    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", why=why)
+    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", reasons=why)
     assert [part in chart for part in ("Judges do not agree", "<path", "url(#t-h)")] == [True, False, True]
     rows = [
         charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
@@ -145,7 +145,7 @@ def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_no_percent_co
 
 
 def points_of(svg: str, kind: str) -> list[tuple[float, float]]:
-    """Where the path of a class goes, from its relative moves."""
+    """The points of a path of a class, from its relative moves."""
     moves = re.search(rf'<path class="{kind}" d="M([^"]+)"|<path d="M([^"]+)" class="{kind}"', svg)
     numbers = [float(value) for value in re.findall(r"-?\d*\.?\d+", moves[1] or moves[2])]
     steps = np.array(numbers).reshape(-1, 2).cumsum(axis=0)  # moves add up without drift
@@ -164,11 +164,11 @@ def test_a_path_ends_where_the_history_ends_and_reaches_its_deepest_fall_which_i
     line, fall = points_of(svg, "nav"), points_of(svg, "nav thin")
     assert line[0][0] == 34
     assert line[-1][0] == pytest.approx(262, abs=0.051)
-    deepest = -float(charts.falls(nav).min())
+    deepest = -float(charts.drawdowns(nav).min())
     assert max(y for _, y in fall) == pytest.approx(106 + 52 * deepest / max(deepest, limit), abs=0.3)
     assert len(line) <= 152
     slow = [value / max(nav[: at + 1]) - 1 for at, value in enumerate(nav)]
-    np.testing.assert_allclose(charts.falls(nav), slow, atol=1e-12)
+    np.testing.assert_allclose(charts.drawdowns(nav), slow, atol=1e-12)
 
 
 def test_the_line_of_equal_weight_is_written_once_and_a_history_of_one_day_or_without_a_move_is_drawn():
@@ -250,11 +250,11 @@ def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
     for svg in charts.nav_figure(*chart(nav, [1.0] * len(nav)), "t", "d"):
         heights = [y for _, y in points_of(svg, "nav")]
         values = 100 * np.array(nav) / nav[0]
-        marks = charts.steps(min(100.0, values.min()), max(100.0, values.max()), most=6)
+        marks = charts.nav_ticks(min(100.0, values.min()), max(100.0, values.max()), most=6)
         bottom = 210.0 if "n-w" in svg else 176.0
         first, last, low = (
             bottom - (value - marks[0]) / (marks[-1] - marks[0]) * (bottom - 14.0)
-            for value in (100.0, values[-1], values[int(charts.falls(np.array(nav)).argmin())])
+            for value in (100.0, values[-1], values[int(charts.drawdowns(np.array(nav)).argmin())])
         )
         # A point is written in tenths.
         assert [heights[0], heights[-1]] == pytest.approx([first, last], abs=0.1)
@@ -284,7 +284,7 @@ def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is
 
 @given(st.floats(0.0, 99.0), st.integers(1, 4000), st.integers(1, 400))
 def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_word_stands_clear(deepest, days, few):
-    marks, ticks = charts.fall_steps(deepest), charts.day_ticks(days)
+    marks, ticks = charts.drawdown_ticks(deepest), charts.day_ticks(days)
     assert marks[0] == 0.0
     assert marks[-1] >= deepest
     assert 2 <= len(marks) <= 3
@@ -308,7 +308,7 @@ def test_a_path_on_other_days_stays_where_it_was_on_days_that_it_lacks(data):
     nav = {day: data.draw(st.floats(1, 9)) for day in sorted(known)}
     path = season_pages.SeasonPath(name="x", baseline=True, start=5.0, days=tuple(nav), nav=tuple(nav.values()))
     slow = [5.0] + [next((nav[d] for d in reversed(days[: at + 1]) if d in nav), 5.0) for at in range(len(days))]
-    assert season_pages.on_days(path, days).tolist() == slow
+    assert season_pages.nav_on_days(path, days).tolist() == slow
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=9))

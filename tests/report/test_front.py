@@ -16,18 +16,18 @@ from outline import read, words
 
 from assaymark.report import (
     SiteEntry,
-    front_of_benchmark,
-    front_of_judges,
-    front_of_season,
-    front_of_study,
+    benchmark_entry,
+    judges_entry,
     judges_frame,
     menu,
     portbench,
     render_comparison,
     render_datasheet,
-    render_front,
     render_pages,
+    render_site_index,
+    season_entry,
     site_of,
+    study_entry,
 )  # fmt: skip
 from assaymark.report import season as season_pages
 
@@ -44,8 +44,8 @@ def parts_of() -> tuple:
 def runs() -> dict[str, SiteEntry]:
     bench, season, sheets = parts_of()
     return {
-        "bench": front_of_benchmark(bench), "season": front_of_season(season, CATALOGUES[0]),
-        "study": front_of_study(assay_runs.realistic()), "sheets": front_of_judges(sheets, "Our judges"),
+        "bench": benchmark_entry(bench), "season": season_entry(season, CATALOGUES[0]),
+        "study": study_entry(assay_runs.realistic()), "sheets": judges_entry(sheets, "Our judges"),
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def site() -> dict[str, str]:
         "study": render_pages(assay_runs.realistic(), site_of(links, "study")),
         "sheets": judged,
     }
-    pages = {"index.html": render_front(runs(), "Supported claims")}
+    pages = {"index.html": render_site_index(runs(), "Supported claims")}
     return pages | {f"{key}/{path}": text for key, part in parts.items() for path, text in part.items()}
 
 
@@ -76,7 +76,7 @@ def test_runs_stand_by_kind_and_then_by_name_and_the_menu_says_the_kind():
 
 
 def test_two_runs_of_a_kind_are_told_apart_by_their_titles():
-    two = {"b": front_of_study(assay_runs.realistic()), "a": front_of_study(assay_runs.minimal())}
+    two = {"b": study_entry(assay_runs.realistic()), "a": study_entry(assay_runs.minimal())}
     assert [link.word for link in menu(two).values()] == sorted((one.title for one in two.values()), key=str.casefold)
 
 
@@ -97,17 +97,17 @@ def test_only_supported_sentences_are_quoted_and_a_run_without_any_says_so():
     page = words(site()["index.html"])
     assert withheld
     assert not any(sentence in page for sentence in withheld)
-    none = words(render_front({"one": front_of_study(assay_runs.withheld())}, "Supported claims"))
+    none = words(render_site_index({"one": study_entry(assay_runs.withheld())}, "Supported claims"))
     total = len(assay_runs.withheld().verdicts)
     assert f"No claim is supported by this evidence: {total:,} claims decided." in none
 
 
 @pytest.mark.parametrize("made", [
-    front_of_study(assay_runs.hostile()), front_of_benchmark(bench_runs.hostile()),
-    front_of_season(made_season.hostile_season(), made_season.made_catalogue()),
-    front_of_judges([judged_sheets.quay("<script>x</script>")], "<img src=x onerror=y>"),
+    study_entry(assay_runs.hostile()), benchmark_entry(bench_runs.hostile()),
+    season_entry(made_season.hostile_season(), made_season.made_catalogue()),
+    judges_entry([judged_sheets.quay("<script>x</script>")], "<img src=x onerror=y>"),
 ], ids=["study", "bench", "season", "judges"])  # fmt: skip
 def test_hostile_names_are_text(made):
-    outline = read(render_front({"one": made}, "<script>alert(1)</script>"))
+    outline = read(render_site_index({"one": made}, "<script>alert(1)</script>"))
     assert outline.tags.count("script") == 1
     assert "img" not in outline.tags

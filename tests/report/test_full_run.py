@@ -23,11 +23,11 @@ from assaymark.report import (
     Linked,
     RunIndex,
     Table,
-    measured_links,
-    measured_rows,
+    measurement_links,
     plain,
     render_pages,
-    said_levels,
+    study_levels,
+    study_measurements,
     withheld_groups,
 )  # fmt: skip
 from assaymark.report import study as pages_of
@@ -52,7 +52,7 @@ def section(name: str, page: str, anchor: str) -> str:
 
 
 def stability(index):
-    return pages_of.stability_section(index, pages_of.outside_group(index))
+    return pages_of.stability_section(index, pages_of.holdout_group(index))
 
 
 def views(index) -> str:
@@ -66,7 +66,7 @@ def views(index) -> str:
 
 
 def rows_of(index):
-    """What each experiment tests, what was found, and what follows; its name is that of the row."""
+    """The test, the result and the conclusion of each experiment, by the name of its row."""
     (table,) = (one for one in pages_of.map_page(index, {}).blocks if isinstance(one, Table))
     return {plain(line.cells[0][0]): (line, *map(plain, line.cells[1:])) for line in table.lines}
 
@@ -183,7 +183,7 @@ def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, wit
     index = changed(other)
     assert said in pages_of.controls_section(index).lead
     claim = next(v for v in full().verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
-    text = next(one.text for one in pages_of.checked(index, claim)[0] if one.name == "Control texts")
+    text = next(one.text for one in pages_of.checks_of(index, claim)[0] if one.name == "Control texts")
     assert claim.adversarial_status == "passed"
     assert text.startswith("passed; ") == (with_all == without)
     number = next(m for m in index.run.measurements if m.id == "cell.gate[cell=cell_a]").value
@@ -198,23 +198,23 @@ def test_the_held_out_judge_is_quoted_without_a_side_or_a_size_unless_the_order_
     assert "excludes" not in text, "that needs the interval, which is not shown"
     labels = {"dimension": AGGREGATE, "high": "Badger", "low": "Marten"}
     item = runs.measured("probe.contrast", labels, -0.2, low=-0.3, high=-0.1, n=240)
-    (row,) = rows(tables(pages_of.outside_group(book(measurements=(item,))))["Score"])
+    (row,) = rows(tables(pages_of.holdout_group(book(measurements=(item,))))["Score"])
     assert row[1:4] == ("Badger and Marten", "+0.20 points (0.10 to 0.30)", "a difference")
     assert row[-1] == "Marten above Badger"
 
 
 def test_only_supported_orders_have_a_mark():
-    view = pages_of.gaps_section(book())
+    view = pages_of.order_grid_section(book())
     assert view.lead == "28 orders of 70 supported."
     table = tables(view)["Pair"]
     assert all("Marten" in row[0] for row in rows(table))
-    limits = dict(zip(table.heads, rows(table)[0], strict=True))["Limits"]
+    limits = dict(zip(table.columns, rows(table)[0], strict=True))["Limits"]
     assert limits == "Marten above Badger (only with its condition)"
     drawn = [one.wide for one in blocks_of(view) if isinstance(one, Figure)]
     assert drawn[0].count(">S</text>") == 4
     assert 'class="novoid"' in drawn[0]
     assert not any(char.isdigit() for row in rows(table) for cell in row for char in cell)
-    halted = pages_of.gaps_section(book(full_runs.halted()))
+    halted = pages_of.order_grid_section(book(full_runs.halted()))
     assert not [one for one in blocks_of(halted) if isinstance(one, Table | Figure)]
     assert notes(halted)[0].startswith("No order is supported on the overall score, risk fit, ")
 
@@ -237,8 +237,8 @@ def test_two_agents_within_the_margin_are_no_order_and_a_cell_is_no_agent():
     index = book(runs.realistic(), verdicts=claims, decisions=())
     assert "cell_a" not in index.agents
     assert index.status(AGGREGATE) == "publish"
-    assert [(tier.rank, tier.ranked) for tier, *_ in pages_of.board(index)] == [("1 to 5", False)]
-    assert [sum(isinstance(one, ClaimQuote) for one in view.claims) for view in said_levels(index)] == [1, 1, 0]
+    assert [(tier.rank, tier.ranked) for tier, *_ in pages_of.board_rows(index)] == [("1 to 5", False)]
+    assert [sum(isinstance(one, ClaimQuote) for one in view.claims) for view in study_levels(index)] == [1, 1, 0]
     kept = book(runs.realistic(), verdicts=tuple(replace(v, publication_level="no-claim") for v in claims))
     assert [group.text for group in withheld_groups(kept)] == [
         "That Badger and Otter score alike on the overall score.",
@@ -254,7 +254,7 @@ EFFECTS = {"Stops here.": "stops", "Condition.": "condition"}
 @cache
 def all_cards():
     index = book()
-    return dict(pages_of.cards(replace(index, links=measured_links({"m.html": measured_rows(index)}))))
+    return dict(pages_of.cards(replace(index, links=measurement_links({"m.html": study_measurements(index)}))))
 
 
 def only_card(verdict, run=None):
@@ -412,7 +412,7 @@ def test_clusters_in_time_are_said_with_their_lags(order, flagged, check, part, 
     claim = verdict_of(runs.above("Marten", "Otter", AGGREGATE))
     assert checks_of(only_card(claim, index.run))["Clusters"][0] == check
     explained = blocks_of(pages_of.explanations_section(index))
-    (clusters,) = (one for one in explained if "Lag 1" in getattr(one, "heads", ()))
+    (clusters,) = (one for one in explained if "Lag 1" in getattr(one, "columns", ()))
     lags = ("Overall score", "−0.21", "+0.08", "+0.02", "−0.11", f"{part} (above 0.27 needed)")
     assert rows(clusters)[0] == lags
     assert conclusion in rows_of(index)["Clusters in time"][-1]
@@ -460,7 +460,7 @@ def test_long_lists_of_measurements_are_counted():
     ids = tuple(m.id for m in full().measurements if m.name in ("lofo.effect", "single.level"))
     claim = next(v for v in full().verdicts if v.publication_level == "headline")
     index = book(verdicts=(replace(claim, measurements=ids),))
-    ((_, card),) = pages_of.cards(replace(index, links=measured_links({"m.html": measured_rows(index)})))
+    ((_, card),) = pages_of.cards(replace(index, links=measurement_links({"m.html": study_measurements(index)})))
     rests = dict(card.facts)["Rests on"]
     assert len(linked_in(rests)) == 12
     assert f" and {len(ids) - 12} more" in plain(rests)
@@ -475,11 +475,11 @@ def test_nothing_measured_is_said_in_every_section():
     for name, said in (
         ("ranks", "No ranks follow: no order was put to a test."), ("controls", "No control texts were graded"),
         ("single", "Not measured: no judge was analysed alone."), ("anchor", "Not run"), ("contamination", "Not run"),
-        ("style", "No break by length was looked for"), ("gaps", "No difference between two agents was tested."),
+        ("style", "No break by length was looked for"), ("order_grid", "No difference between two agents was tested."),
         ("explanations", "No difference on the overall score is significant, so there is none to explain."),
     ):  # fmt: skip
         assert getattr(pages_of, f"{name}_section")(index).lead.startswith(said)
-    assert notes(pages_of.outside_group(index))[0].startswith("No held-out judge was named in the plan")
+    assert notes(pages_of.holdout_group(index))[0].startswith("No held-out judge was named in the plan")
     view = pages_of.explanations_section(index)
     assert (tables(view), notes(view)) == ({}, ["Smallest detectable difference: not measured."])
 
@@ -504,7 +504,7 @@ def test_the_held_out_judge_that_was_not_needed_says_so():
     kept = tuple(m for m in full().measurements if not m.name.startswith("probe."))
     state = runs.measured("probe.state", {}, None, n=0, state="not needed: no drop turns a pair")
     index = book(measurements=(*kept, state))
-    view = pages_of.outside_group(index)
+    view = pages_of.holdout_group(index)
     assert notes(view) == ["The held-out judge, tarn-1 (judge family tarn): not needed: no drop turns a pair."]
     assert tables(view) == {}
     assert rows_of(index)["Held-out judge"][-1] == "Why it matters: No drop turned a pair."

@@ -1,4 +1,4 @@
-"""Who may be ranked: tiers from supported orders, and what the board shows of them."""
+"""Tiers from supported orders, and their display on the leaderboard."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_supported_orders_cut_the_agents_into_tiers(agents, orders, wanted):
 def test_a_score_without_claims_has_one_tier_and_one_agent_no_rank():
     assert shape(book("ab", [("a", "b", "no-claim")]), "a score without claims") == [("ab", (1, 2), "no-claim")]
     alone = book("a", [])
-    ((tier, *_, why),) = study_pages.board(alone)
+    ((tier, *_, why),) = study_pages.board_rows(alone)
     assert study_pages.ranked_alone(alone, AGGREGATE) == {}
     assert (tier.level, why) == ("no-claim", "There is no order to rank it by")
 
 
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
-    (_, names, *_, why), _ = study_pages.board(
+    (_, names, *_, why), _ = study_pages.board_rows(
         book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
     )
     assert [(name, ranks) for name, _, ranks, _ in names] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
@@ -80,18 +80,18 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
 
 
 def test_a_score_of_its_own_needs_a_tier_of_its_own_and_agreement():
-    rows = study_pages.board(book("abc", [("c", "a", "headline")]))
+    rows = study_pages.board_rows(book("abc", [("c", "a", "headline")]))
     assert [(tier.rank, tier.ranked, score) for tier, _, score, *_ in rows] == [("1 to 3", False, "3.90 to 4.10")]
-    ((tier, _, score, _, why),) = study_pages.board(RunIndex.of(runs.withheld()))
+    ((tier, _, score, _, why),) = study_pages.board_rows(RunIndex.of(runs.withheld()))
     assert (tier.rank, score, tier.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
     assert why == "The judges do not agree: κ 0.11; 0.20 needed"
 
 
 def test_an_agent_that_shares_its_tier_has_the_range_of_its_judges_and_the_tier_too_without_intervals():
     full = full_runs.full()
-    (_, first, *_), (_, rest, *_) = study_pages.board(RunIndex.of(full))
+    (_, first, *_), (_, rest, *_) = study_pages.board_rows(RunIndex.of(full))
     assert [judged for *_, judged in first] == [""]
     assert {name: judged for name, *_, judged in rest}["Otter"] == "4.07 to 4.27"
     bare = tuple(replace(m, low=None, high=None, level=None) for m in full.measurements)
-    _, (_, _, score, *_) = study_pages.board(RunIndex.of(replace(full, measurements=bare)))
+    _, (_, _, score, *_) = study_pages.board_rows(RunIndex.of(replace(full, measurements=bare)))
     assert score == "3.72 to 4.27", "from the lowest to the highest judge of any of its agents"

@@ -28,8 +28,8 @@ EXAMPLES = (
     (f.sentence("What then?"), "What then?"), (f.sentence("  "), ""), (f.sentence("it is late"), "It is late."),
     (f.short_hash("a41f7c029b6e11d45a83f0c7e0d39c2e"), "a41f7c02…e0d39c2e"), (f.short_hash("abc"), "abc"),
     (f.hash_groups("a" * 20), "aaaaaaaa aaaaaaaa aaaa"),
-    (f.gap_words(measured(0.5, 0.4, 0.6)), "+0.50 points (0.40 to 0.60)"),
-    (f.gap_words(measured(0.5, 0.4, 0.6), -1), "−0.50 points (−0.60 to −0.40)"),
+    (f.difference(measured(0.5, 0.4, 0.6)), "+0.50 points (0.40 to 0.60)"),
+    (f.difference(measured(0.5, 0.4, 0.6), -1), "−0.50 points (−0.60 to −0.40)"),
     (f.interval(0.64, 0.6, 0.67), "0.64 (0.60 to 0.67)"), (f.interval(-0.1, -0.2, 0.0), "−0.10 (−0.20 to 0.00)"),
     (f.interval(0.64, None, 0.67), "0.64 (no interval)"),
     (percent(0.84), f"84{NB}%"), (percent(0.006, 1), f"0.6{NB}%"), (percent(0.00001), f"<{NB}1{NB}%"),
@@ -49,12 +49,12 @@ EXAMPLES = (
     (prose("3 of the 3 agents that it met"), "all 3 agents that it met"),
     (prose("3 of the 13 agents that it met"), "3 of the 13 agents that it met"),
     # What is undefined is said in words.
-    (f.shown(measured(None, state="undefined: one trial, needs two")), "not defined: one trial, needs two"),
-    (f.shown(measured(None, state="never compared")), "never compared"),
-    (f.shown(measured(None, state="not measurable: one judge family, needs two")),
+    (f.as_text(measured(None, state="undefined: one trial, needs two")), "not defined: one trial, needs two"),
+    (f.as_text(measured(None, state="never compared")), "never compared"),
+    (f.as_text(measured(None, state="not measurable: one judge family, needs two")),
      "not measurable: one judge family, needs two"),
-    (f.shown(measured(None)), "not measured"), (f.shown(measured(None, state="")), "not measured"),
-    (f.shown(measured(0.5)), "0.50"),
+    (f.as_text(measured(None)), "not measured"), (f.as_text(measured(None, state="")), "not measured"),
+    (f.as_text(measured(0.5)), "0.50"),
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def html_pages(name: str) -> dict[str, str]:
 
 
 def policy_problems(path: str, page: str) -> list[str]:
-    """Whether the policy of a page allows our scripts and nothing else."""
+    """An empty list if the policy of a page allows our scripts and nothing else, otherwise its problem."""
     scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)

@@ -78,9 +78,9 @@ def test_what_is_undefined_for_one_reason_is_one_row():
 
 def test_only_a_panel_with_built_in_judges_has_a_notice_which_names_them():
     models, mixed = (RunIndex.of(replace(runs.realistic(), reference_panel=runs.PANEL[:n])) for n in (0, 2))
-    assert study_pages.reference_words(models) == ""
+    assert study_pages.built_in_judges(models) == ""
     assert "planted" not in words(study_pages.panel_section(models))
-    assert study_pages.reference_words(mixed).startswith("north-1 and strand-1 are built-in graders")
+    assert study_pages.built_in_judges(mixed).startswith("north-1 and strand-1 are built-in graders")
 
 
 def test_a_plan_without_measurements_says_what_is_missing():

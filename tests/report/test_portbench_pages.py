@@ -109,7 +109,7 @@ def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page():
 
 
 def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number():
-    rows = {item.id: row.cells for item, row in portbench.every_measurement(EIGHT)}
+    rows = {item.id: row.cells for item, row in portbench.bench_measurements(EIGHT)}
     for item in EIGHT.by_name["contrast"]:
         level, row = EIGHT.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"]), rows[item.id]
         assert (row[2] == "not shown: no supported order") == (level == "no-claim")
@@ -194,15 +194,15 @@ def test_every_verdict_has_one_card():
 @pytest.mark.parametrize("name", ["eight", "two", "single", "questions_only"])
 def test_the_tallies_of_the_first_page_count_its_sentences(name):
     book, index = portbench.BenchmarkIndex.of(getattr(runs, name)()), said(name)
-    shown = Counter(quote.level for quote, _ in portbench.sentences(book))
+    shown = Counter(quote.level for quote, _ in portbench.front_sentences(book))
     assert f" {shown['headline']} supported" in index
     assert f" {shown['qualified']} only with a condition" in index
-    assert f" {len(portbench.withheld_groups(book))} not supported" in index
+    assert f" {len(portbench.bench_withheld(book))} not supported" in index
     assert shown.total() <= 4
 
 
 def test_withheld_claims_are_few_lines_with_numbers():
-    groups = list(portbench.said_levels(EIGHT))[2].claims
+    groups = list(portbench.bench_levels(EIGHT))[2].claims
     assert [group.text for group in groups] == [
         "Any further ranking of the models.", "That any model beats equal weight.",
         "Whether questions and pipeline rank the models alike.",
@@ -215,7 +215,7 @@ def test_withheld_claims_are_few_lines_with_numbers():
 
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
-    headline, *_ = portbench.said_levels(portbench.BenchmarkIndex.of(runs.made(names)))
+    headline, *_ = portbench.bench_levels(portbench.BenchmarkIndex.of(runs.made(names)))
     assert headline.claims[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
     assert any("conservative profile" in claim.sentence for claim in (*headline.claims, *headline.more))
 
@@ -246,12 +246,12 @@ def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column():
     full, _, difference = tables
     board = next(one for one in EIGHT.run.leaderboards if one.board.name == "questions")
     assert [tuple(re.split(" ?rank", row[0])[0] for row in rows) for _, rows in tiers_of(full)] == [*board.tiers]
-    assert [len(one.blocks[0].heads) for one in tables] == [9, 3, 3]
+    assert [len(one.blocks[0].columns) for one in tables] == [9, 3, 3]
     cells = [cell for row in difference.blocks[0].lines for cell in row.cells[1:]]
     assert {(cell.value, cell.share) for cell in cells} == {("−0.10", 0.0)}
     for _, rows in tiers_of(full):
         assert [row[-1] for row in rows] == ["0.61 (0.57 to 0.65)" if len(rows) == 1 else "0.57 to 0.65"] * len(rows)
-    assert [len(one.blocks[0].heads) for one in further.blocks] == [3, 5]
+    assert [len(one.blocks[0].columns) for one in further.blocks] == [3, 5]
     assert "not measured" not in said("eight")
 
 
@@ -330,7 +330,7 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
         for m in run.measurements
     )
     book = portbench.BenchmarkIndex.of(changed(run, strong))
-    headline, _, withheld = portbench.said_levels(book)
+    headline, _, withheld = portbench.bench_levels(book)
     quotes = [claim.sentence for claim in (*headline.claims, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in quotes) == 3
     assert "That any other model or profile beats equal weight." in [group.text for group in withheld.claims]

@@ -18,14 +18,14 @@ from assaymark.report import (
     RunIndex,
     Table,
     evidence_section,
+    fact_check_pages,
+    fact_check_rows,
     interval,
-    ledger_pages,
-    ledger_rows,
-    paged,
+    paginate,
     plain,
-    said_levels,
+    stated_number,
+    study_levels,
     withheld_groups,
-    written_number,
 )  # fmt: skip
 from assaymark.report import study as pages_of
 
@@ -50,12 +50,12 @@ def unsupported(*subjects, dimension=AGGREGATE, standing="stable", controls="pas
 
 
 def whys(index) -> list[str]:
-    """Why each group of claims is not supported."""
+    """The reason why each group of claims is not supported."""
     return ["".join(text for text, _ in group.why) for group in withheld_groups(index)]
 
 
 def stable(index):
-    return pages_of.stability_section(index, pages_of.outside_group(index))
+    return pages_of.stability_section(index, pages_of.holdout_group(index))
 
 
 def without_agreement():
@@ -82,7 +82,7 @@ def test_agreement_that_was_not_measured_says_so_and_without_verdicts_the_plan_g
     bare = book(measurements=(), verdicts=())
     view = pages_of.agreement_section(bare)
     assert (view.lead, view.blocks) == ("Agreement was not measured.", ())
-    assert "No score was measured." in words(pages_of.board_section(bare))
+    assert "No score was measured." in words(pages_of.leaderboard_section(bare))
     gates = {row[0]: row[-1] for row in rows(pages_of.agreement_table(book(verdicts=())))}
     assert gates["Overall score"].startswith("enough")
     assert gates["Limits"] == "weak"
@@ -97,7 +97,7 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
         next(one for one in blocks_of(view) if getattr(one, "summary", "") == "κ of each pair of judges")
         for view in views
     )
-    assert whole.heads[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
+    assert whole.columns[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
     assert rows(whole)[0] == ("Overall score", "0.66", "0.64", "0.68")
     assert ("Limits", "not defined") in rows(other)
     titles = [{getattr(one, "title", "") for one in blocks_of(view)} for view in views]
@@ -168,7 +168,7 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
     assert all("0.31 in v1" in figure.partition("</desc>")[2] for figure in (forest.wide, forest.narrow))
     assert "it decides" in forest.caption
     claim = next(v for v in found.run.verdicts if v.claim.dimension == "sizing")
-    assert pages_of.checked(found, claim)[0][0].text == "κ 0.31 in v1; 0.40 needed"
+    assert pages_of.checks_of(found, claim)[0][0].text == "κ 0.31 in v1; 0.40 needed"
     claims = [v for v in runs.verdicts(runs.LEVELS, {"sizing": 0.1}) if v.claim.dimension == "sizing"]
     little = book(in_formats(0.66, {"v1": 0.1966}).run, verdicts=tuple(claims))
     assert whys(little) == ["Agreement: κ 0.197 in v1; 0.20 needed. "]
@@ -181,15 +181,15 @@ def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     view = stable(book())
     of = "significant differences on the overall score hold without any one judge family"
     assert view.lead == f"4 of 7 {of}; some turn without judge family quay."
-    scores, pairs, rho = (one for one in view.blocks if isinstance(one, Table))
+    scores, pair, rho = (one for one in view.blocks if isinstance(one, Table))
     assert scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert pairs.heads == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
-    found = {row[0]: row[1:] for row in pairs.rows}
+    assert pair.columns == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
+    found = {row[0]: row[1:] for row in pair.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
     assert "Badger and Otter" not in found
-    assert dict(zip(rho.heads, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
+    assert dict(zip(rho.columns, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
     all_hold = book(verdicts=tuple(runs.verdicts(runs.LEVELS, {AGGREGATE: 0.6}, bent="none")))
     assert stable(all_hold).lead == f"7 of 7 {of}."
 
@@ -213,7 +213,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
     plain, turned = (
         [
             [claim.sentence for claim in (*view.claims, *view.more) if isinstance(claim, ClaimQuote)]
-            for view in said_levels(version)
+            for view in study_levels(version)
         ]
         for version in (book(), book(measurements=other))
     )
@@ -267,7 +267,7 @@ def test_one_judge_family_cannot_be_left_out():
     alone = StabilityFinding(state="not-measurable")
     pair = unsupported("Otter", "Badger", standing="judge-dependent", stability=alone)
     index = book(study=runs.study((("solo", "only"), ("duo", "only"))), verdicts=(pair,), measurements=())
-    check = pages_of.checked(index, pair)[0][-1]
+    check = pages_of.checks_of(index, pair)[0][-1]
     assert (check.name, check.text) == ("Without any one judge family", "not measurable: one judge family")
     (group,) = withheld_groups(index)
     assert ("not measurable: one judge family", True) in group.why
@@ -277,7 +277,7 @@ def test_the_leader_of_a_score_without_claims_is_not_marked_by_its_checks():
     index = book(runs.withheld())
     firsts = [v for v in index.on(AGGREGATE) if len(v.claim.subjects) == 1]
     assert len({v.stability_status for v in firsts}) == 2
-    assert len({pages_of.checked(index, v) for v in firsts}) == 1
+    assert len({pages_of.checks_of(index, v) for v in firsts}) == 1
 
 
 def test_failing_control_texts_and_undefined_agreement_stop_in_words():
@@ -316,7 +316,7 @@ def test_fragility_counts_what_moves():
         "Five verdicts of 105 would change under any one of three other rules, which the plan did not lock."
     )
     table = rules_table(*verdicts)
-    assert table.heads[2:] == (
+    assert table.columns[2:] == (
         "Kappa cut-offs 0.5 and 0.25", "Lower bound of kappa", "A test with each pair’s own variance",
     )  # fmt: skip
     assert rows(table)[-1][2:] == ("all hold", "5 lower", "all hold")
@@ -329,12 +329,12 @@ def test_fragility_counts_what_moves():
 
 def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
     first, second = [v for v in realistic().verdicts if v.publication_level == "headline"][:2]
-    table = rules_table(
+    grid = rules_table(
         replace(first, fragility={"source: sign flip": "headline", "half-even rounding": "no-claim"}),
         replace(second, fragility={"a rule of tomorrow": "headline"}),
     )
-    assert table.heads[2:] == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
-    assert [row[2:] for row in rows(table)] == [
+    assert grid.columns[2:] == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
+    assert [row[2:] for row in rows(grid)] == [
         ("not tried", "Not supported", "holds"),
         ("holds", "not tried", "not tried"),
         ("all hold", "1 lower", "all hold"),
@@ -364,7 +364,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     levels = {"Marten": 4.3, "Otter": 4.0, "Badger": 3.7, "Weasel": 3.4, "Stoat": 3.1}
     found = runs.agents_measured(realistic().study, levels, AGGREGATE, "none")
     claims = runs.verdicts(levels, {AGGREGATE: 0.6}, bent="none")
-    made = pages_of.board(book(measurements=tuple(found), verdicts=tuple(claims)))
+    made = pages_of.board_rows(book(measurements=tuple(found), verdicts=tuple(claims)))
     assert [(names[0][0], tier.rank, tier.ranked, score) for tier, names, score, *_ in made] == [
         (agent, str(at), True, f"{level:.2f}") for at, (agent, level) in enumerate(levels.items(), 1)
     ]
@@ -373,11 +373,11 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
 
 def test_a_score_without_interval_and_a_rank_without_a_score_say_so():
     bare = tuple(replace(m, low=None, high=None, level=None) for m in realistic().measurements)
-    (_, _, *first, _), (_, _, *rest, _) = pages_of.board(book(measurements=bare))
+    (_, _, *first, _), (_, _, *rest, _) = pages_of.board_rows(book(measurements=bare))
     assert first == ["4.31", "(no interval)"]
     assert rest[0] is None, "points without intervals would show the differences"
     found = tuple(m for m in realistic().measurements if m.name != "score.effect")
-    assert [score for _, _, score, *_ in pages_of.board(book(measurements=found))] == ["not measured", None]
+    assert [score for _, _, score, *_ in pages_of.board_rows(book(measurements=found))] == ["not measured", None]
 
 
 # --- evidence -------------------------------------------------------------------------------------------------------
@@ -388,16 +388,16 @@ def test_numbers_are_shown_as_written():
         (4.25, "percent", "4.25\u00a0%"), (-3.0, "bps", "−3 bps"), (1e20, "none", "1e+20"), (2.0, "<b>", "2 <b>"),
         (-41200.0, "usd", "−41,200 USD"), (18.4, "price", "18.4"),
     ):  # fmt: skip
-        assert written_number(value, unit) == text
+        assert stated_number(value, unit) == text
 
 
 def test_the_ledger_is_in_order_of_time_and_knows_its_agents():
-    found = ledger_rows(book())
+    found = fact_check_rows(book())
     assert [str(row.cells[1]) for row in found[:3]] == ["rec-00000", "rec-00000", "rec-00001"]
     assert found[0].cells[0] == "Badger"
-    assert {row.cells[0] for row in ledger_rows(book(decisions=()))} == {"unknown"}
+    assert {row.cells[0] for row in fact_check_rows(book(decisions=()))} == {"unknown"}
     item = replace(realistic().evidence[0], facts=("a", "b", "c", "d"), rule="")
-    (row,) = ledger_rows(book(evidence=(item,)))
+    (row,) = fact_check_rows(book(evidence=(item,)))
     assert str(row.cells[4]).endswith(": a, b and 2 more")
 
 
@@ -406,10 +406,10 @@ def test_a_row_shows_its_number_in_its_sentence():
     first = replace(realistic().decisions[0], rationales=(Rationale(text=text, kind="summary"),))
     more = {"decision": first.record_id, "start": text.index("20"), "quote": "20", "state": "in_context"}
     index = book(decisions=(first,), evidence=(replace(realistic().evidence[0], **more),))
-    (row,) = ledger_rows(index)
+    (row,) = fact_check_rows(index)
     assert row.cells[2] == ("“Cash is 500, so ", "20", " units fit in it.”")
     assert plain(row.cells[5]) == "in the context"
-    (page,) = ledger_pages([row])
+    (page,) = fact_check_pages([row])
     assert "Cash is 500, so " in str(page.blocks)
     assert "100\u00a0% are printed there without an established subject" in evidence_section(index).lead
 
@@ -444,9 +444,9 @@ def test_side_measures_are_said_in_words():
 
 
 def test_pages_are_full_but_never_over_their_limit():
-    found = ledger_rows(book())[:50]
+    found = fact_check_rows(book())[:50]
     limit = 3 * found[0].size + 40
-    parts = paged(found, limit)
+    parts = paginate(found, limit)
     assert tuple(row for part in parts for row in part) == found
     assert all(sum(row.size for row in part) <= limit for part in parts)
-    assert paged([], 10) == ((),)
+    assert paginate([], 10) == ((),)

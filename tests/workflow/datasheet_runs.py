@@ -58,7 +58,7 @@ def attempts(out: Path) -> int:
 
 
 def said(text: str) -> str:
-    """What a terminal showed, without its line breaks."""
+    """Return the output of a terminal on one line."""
     return re.sub(r"\s+", " ", text)
 
 

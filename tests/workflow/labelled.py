@@ -42,7 +42,7 @@ def checked(
 
 
 def data_of(page: str) -> dict[str, Any]:
-    """What a page knows."""
+    """Return the data embedded in a page."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     assert found is not None
     return json.loads(found[1])

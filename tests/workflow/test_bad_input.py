@@ -1,4 +1,4 @@
-"""Whatever is wrong with what a person hands in: one message that names it, exit status 1, nothing half-written."""
+"""Any invalid input gives one message that names it, exit status 1, and no half-written file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user gets wrong about providers and ledgers: status 1 and one line that says what to do, and no key in it."""
+"""User errors about providers and ledgers give status 1 and one line with a remedy, and never print a key."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOTHING = "nothing is locked, and at most one call a model was sent"
 
 
 def run_at(tmp_path, step, *, judge="openai-chat/m", root="/v1", url=None, again=None):
-    """The status of a run whose judge is at a server that answers so; with ``again``, of the same command then."""
+    """Return the status of a run whose judge gets such replies; with ``again``, that of the command repeated."""
     with serving(step) as server:
         text = STUDY.format(judge=judge, url=url or f"{server.url}{root}", variable=VARIABLE)
         (tmp_path / "study.toml").write_text(text)
@@ -132,7 +132,7 @@ def test_a_judge_that_writes_json_of_another_form_gives_no_score_and_is_said_to(
 
 @pytest.fixture
 def begun(own):
-    """A run folder that still has to read its ledger."""
+    """A run folder whose ledger has to be read."""
     (own / "tables" / "judgments.parquet").unlink()
     return own
 
@@ -160,7 +160,7 @@ def test_a_ledger_of_a_newer_version_or_copied_in_part(begun, capsys):
 
 @pytest.fixture
 def read_only(begun):
-    """The same folder on a file system that nobody can write to."""
+    """The same folder on a read-only file system."""
     mount = f"mount --bind {begun} {begun} && mount -o remount,ro,bind {begun}"
     if subprocess.run(["sh", "-c", mount], capture_output=True).returncode != 0:
         subprocess.run(["umount", str(begun)], capture_output=True)

@@ -1,4 +1,4 @@
-"""A bare table of scores made elsewhere, from the file to verdicts, and every way in which it can fall short."""
+"""A table of scores made elsewhere, from the file to verdicts, and every way in which it can fall short."""
 
 # ruff: noqa: I001
 
@@ -94,7 +94,7 @@ def measured(tmp_path) -> Callable[..., MeasuredTable]:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory) -> MeasuredTable:
-    """What is found in the table without a plan."""
+    """The table measured without a plan."""
     return measure_table(written(tmp_path_factory.mktemp("plain"), make_rows()))
 
 
@@ -126,9 +126,9 @@ def test_a_csv_is_measured_and_decided_and_the_lines_say_what_stands(plain):
     whole = "180 trajectories of 3 agents in 6 clusters, scored by 3 judges of 3 families on 2 dimensions"
     said = "\n".join(plain.lines())
     for words in (f"{plain.source}: {whole}", "not fixed before the scores were seen",
-                  "agreement of the judges: mean pairwise kappa 0.", "qualified: ash"):  # fmt: skip
+                  "agreement of the judges: mean pairwise kappa 0.", "Only with its condition: ash"):  # fmt: skip
         assert words in said
-    assert said.endswith("no-claim")
+    assert said.endswith("not supported")
 
 
 def test_what_is_written_is_the_same_each_time_and_never_over_a_locked_run(tmp_path):
@@ -346,7 +346,7 @@ def test_without_cycles_the_words_say_so(measured):
 
 
 def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_either(measured):
-    """Its severity is fitted record by record: a mean over its grades of a cluster is of the better records only."""
+    """Its severity is fitted by record: a mean over its grades in a cluster covers the better records only."""
     rows = [row for row in make_rows() if row["judge"] != "reader" or row["agent"] != "ash" or row["clarity"] > 3]
     paired, found = index(measured(rows)), index(measured(bare(rows)))
     assert found["panel.families[]"].detail["missing"] is True
@@ -453,7 +453,7 @@ def large(monkeypatch):
 
 
 def agree(one: MeasuredTable, other: MeasuredTable) -> None:
-    """The same numbers and verdicts, but for what the sums of a table do not hold, which is said and caps."""
+    """Assert equal numbers and verdicts, except where the sums of a table lack something, which caps claims."""
     ours, theirs = index(one), index(other)
     summed = ours["panel.families[]"].detail["in_parts"]
     assert list(ours) == [name for name in theirs if not (summed and name.startswith("length.contrast"))]
@@ -474,7 +474,7 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
 
 
 def test_judges_of_the_agents_makers_stand_aside_in_large_tables_too(measured, large):
-    """The judge of the leader's maker alone puts it ahead: no order, however the table is read."""
+    """Only the judge of the leader's maker puts it ahead: there is no ranking, however the table is read."""
     makers = {"ash": "north", "birch": "maker", "cedar": None}
     rows = [
         {**row, "agent_family": makers[row["agent"]],
@@ -570,7 +570,7 @@ def spread(
 
 
 def same(one: MeasuredTable, other: MeasuredTable) -> None:
-    """Equal in everything but the name of the source."""
+    """Assert equality in everything but the name of the source."""
     assert replace(one, source="", out=None) == replace(other, source="", out=None)
 
 

@@ -1,4 +1,4 @@
-"""`assaymark bench`: whole runs with reference models, stopped and gone on with, and what a plan can get wrong."""
+"""`assaymark bench`: whole runs with built-in models, interrupted and resumed, and errors in plans."""
 
 # ruff: noqa: I001
 
@@ -49,12 +49,12 @@ def plan(questions, *words, more="", profiles='"balanced", "conservative"'):
 
 
 def asked(part, folder, text, **own):
-    """One part of a benchmark in a folder, with models of one's own beside those that are built in."""
+    """Run one part of a benchmark in a folder, with custom models in addition to the built-in ones."""
     return getattr(tracks, f"bench_{part}")(folder, text, "plan", {**MODELS, **own}, now=NOW)
 
 
 class Dying:
-    """A model that answers so many calls and is then out of service."""
+    """A model that answers so many calls and then fails."""
 
     def __init__(self, model, left):
         self.model, self.left = model, left
@@ -196,7 +196,7 @@ def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_
 
 
 class Own:
-    """An agent of one's own, which answers what it is told to: a text, no answer at all, or an end of another kind."""
+    """A custom agent that answers as told: a text, no answer, or another kind of ending."""
 
     def __init__(self, *says):
         self.says, self.asked = says, 0
@@ -333,7 +333,7 @@ def test_a_run_that_is_stopped_goes_on_and_what_was_run_first_changes_no_verdict
 
 
 def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
-    """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
+    """Ten models that solve a planted share of the questions: their mean scores are in that order, up to noise."""
     folder = RunFolder(tmp_path / "run")
     asked("qa", folder, plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"'))
     found = {
@@ -371,7 +371,7 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
 
 
 def words_of(questions, model, *windows):
-    """A benchmark in words of the command line."""
+    """Return the command line of a benchmark."""
     few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly", "--per-template", "2"]
     return [*few, "--questions", str(questions), "--model", model, *(w for one in windows for w in ("--window", one))]
 
@@ -384,7 +384,7 @@ def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     said = capsys.readouterr().out
     assert "page: assaymark-bench-literal/report/index.html" in said
     assert "the pipeline was not run yet" in said
-    (line,) = (one for one in said.splitlines() if one.startswith(("headline: ", "qualified: ")))
+    (line,) = (one for one in said.splitlines() if one.startswith(("Supported: ", "Only with its condition: ")))
     verdicts = Store(RunFolder(Path("assaymark-bench-literal"))).read(VERDICTS)
     (decided,) = (one for one in verdicts if one.claim.statement in line)
     also = f" The models are rule-based stand-ins. {decided.condition or ''}".rstrip()

@@ -23,7 +23,7 @@ FEW = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced",
 
 
 def literally(request):
-    """What the literal reference model says to a request in either format."""
+    """Return the literal reference model's answer to a request in either format."""
     parts = []
     for message in request.body["messages"]:
         content = message["content"]

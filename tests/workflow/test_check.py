@@ -1,4 +1,4 @@
-"""`assaymark check` from a table to verdicts: the same scores in any form, what is filled in and said, what holds."""
+"""`assaymark check` from a table to verdicts: equal scores in any form, filled-in values, messages and verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows_of(
     *, items: int = 8, agents: Sequence[str] = ("ash", "birch", "cedar"),
     judges: Sequence[str] = ("gpt-4o", "claude-3"), seed: int = 1, gap: float = 1.0,
 ) -> list[Row]:  # fmt: skip
-    """Scores 1..5 of agents that stand ``gap`` points apart, on items that differ, by judges that nearly agree."""
+    """Return scores 1..5 of agents that differ by ``gap`` points, on items that differ, by judges that nearly agree."""
     chance, found = random.Random(seed), []
     for q in range(items):
         base = chance.gauss(2.5, 0.6)
@@ -64,7 +64,7 @@ def verdicts_of(table: Any, out: Path, **options: Any) -> bytes:
 
 
 def checked(capsys, path: Path, *options: str, out: str = "run") -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """What the terminal says, the JSON document, and verdicts.json of a table that is no error."""
+    """Check a valid table; return the terminal output, the JSON document, and ``verdicts.json``."""
     folder = path.parent / out
     assert main(["check", str(path), "--out", str(folder), *options]) == 0
     said = capsys.readouterr().out
@@ -81,7 +81,7 @@ def found_in(table: Any, **options: Any) -> tuple[Any, ...]:
 
 
 class Stream:
-    """What any frame is: something that speaks Arrow."""
+    """A frame with nothing but the Arrow stream interface."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -551,7 +551,7 @@ Answer = tuple[int, str, str]
 
 
 def panel(rows: Sequence[Row]) -> tuple[list[str], dict[Answer, dict[str, float]]]:
-    """The judges that stay, and what each gave each answer (question, language, model); below 1 is no score."""
+    """Return the judges that stay, and their scores of each answer (question, language, model); below 1 is missing."""
     scores: dict[Answer, dict[str, float]] = {}
     asked, failed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in rows:
@@ -627,7 +627,7 @@ def test_gaps_and_tiers_of_real_scores_are_those_of_plain_least_squares(graded, 
 
 @pytest.mark.shared
 def test_shares_of_wins_and_both_orders_of_real_verdicts(shared):
-    """The file's own column ``winner`` says who won in both orders; it is not read."""
+    """The file's column ``winner``, which combines both orders, is not read."""
     path = shared / "data" / "mt_bench_repro" / "pairwise.jsonl.gz"
     with gzip.open(path, "rt") as lines:
         rows = [json.loads(line) for line in lines]

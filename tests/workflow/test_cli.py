@@ -39,7 +39,7 @@ def test_no_command_of_a_study_is_missing_from_the_list_and_the_help_fits_a_scre
 
 @pytest.mark.parametrize(("words", "found"), [("assaymark me", ["measure"]), ("assaymark season in", ["init"])])
 def test_names_are_completed(words, found):
-    """What a shell asks for is answered with names; of the root none is loaded for it."""
+    """The shell gets names, and completing a name of the root imports no command."""
     asked = {"_ASSAYMARK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     done = subprocess.run(
         ["assaymark"], executable=Path(sys.executable).parent / "assaymark", env=asked, capture_output=True, text=True,
@@ -105,7 +105,7 @@ WITHOUT_RESULT = {"serve", "bench", "season", "data", "skill"}  # and groups
 
 
 def test_the_help_of_each_command_fits_a_screen_and_ends_with_examples_that_are_understood(capsys):
-    """What stands in a help can be typed: every word of it is read, and none is misuse."""
+    """Every example in a help text parses without a usage error."""
     for words in COMMANDS_IN_FULL:
         assert main([*words, "--help"]) == 0
         shown = capsys.readouterr().out

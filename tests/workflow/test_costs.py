@@ -1,4 +1,4 @@
-"""What a run will cost and has cost: a dry run sends nothing and counts right, and a budget stops a run."""
+"""Estimated and actual cost of a run: a dry run sends nothing and counts right, and a budget stops a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asked(n, model="paid/one"):
 
 
 class Paid:
-    """Costs 0.011 USD a call at the prices above."""
+    """A model that costs 0.011 USD a call at the prices above."""
 
     def __init__(self):
         self.asked = 0

@@ -1,4 +1,4 @@
-"""`assaymark data`: synth, pull, show and check, as a person at a terminal meets them."""
+"""`assaymark data`: synth, pull, show and check, as used on a terminal."""
 
 from __future__ import annotations
 

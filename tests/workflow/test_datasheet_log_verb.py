@@ -28,7 +28,7 @@ PARTS = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
 
 
 def shares(out: Path, judge: str, *names: str) -> dict[str, Any]:
-    """What a datasheet says of these, by their names; those of pairs without what they are of."""
+    """Return values of a datasheet by name; those of pairs over all pairs."""
     sheet = sheet_of(out, judge)
     return {
         name: measured(sheet, *((name, BASE) if "." in name else (f"delta0.{name}", ALL_PAIRS))).value for name in names
@@ -261,7 +261,7 @@ def mt_bench(path: Path) -> Iterator[dict[str, str]]:
 
 
 def kind_of(one: str, other: str, invalid: str) -> str:
-    """What the verdicts of both orders of a pair come to: each names a slot, or neither."""
+    """Return the kind of a pair's verdicts in both orders, each of which names a slot or neither."""
     named = [word for word in (one, other) if word in "12AB"]
     if invalid in (one, other) or len(named) < 2:
         return "other_pairs" if invalid in (one, other) else "one_sided" if named else "no_preference"
@@ -322,7 +322,7 @@ def test_the_repetitions_of_real_judges(shared, tmp_path):
      ("ChatGPT", "Adversarial_Neighbor", 0.194)],
 )  # fmt: skip
 def test_accuracy_with_the_experts_of_llmbar(shared, tmp_path, judge, subset, right):
-    """Outputs are contents: the winner of the swapped order names the output, not the place at which it was shown."""
+    """Outputs are contents: the winner in swapped order names the output, not its position."""
     path, run = real(shared, f"llmbar/{subset}__{judge}__Vanilla.json.gz"), tmp_path / "run"
     orders = [f"order_{k}=results.0.swap = {swapped}.winner" for k, swapped in ((1, False), (2, True))]
     words = mapped("question=input", *orders, "truth=label", f"judge_name={judge}", "verdict_names=contents")

@@ -1,4 +1,4 @@
-"""`assaymark datasheet`: reference judges whose flaws are known, and everything wrong."""
+"""`assaymark datasheet`: built-in judges with known flaws, and every error."""
 
 # ruff: noqa: I001
 
@@ -44,7 +44,7 @@ def three(own_copy) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tasks) -> list[str]:
-    """Words for a run of 180 calls."""
+    """Options for a run of 180 calls."""
     return [*CLEAN, "--tasks", str(tasks)]
 
 
@@ -69,7 +69,7 @@ def few(asked, small, own_copy) -> Path:
 
 @pytest.fixture
 def again(asked, tmp_path) -> Path:
-    """A copy of the run of one judge, to go on with."""
+    """A copy of the run of one judge, to resume."""
     return Path(shutil.copytree(asked, tmp_path / "again"))
 
 
@@ -201,7 +201,7 @@ def test_trials_measure_whether_asking_again_changes_anything(small, tmp_path):
 
 
 def test_a_judge_that_changed_has_shifted_where_it_changed(tmp_path):
-    """A single judge is compared under whatever name it had."""
+    """A single judge is compared under whatever name it had before."""
     before = reference("checklist", dark_current=0.4).model_copy(update={"name": "before"})
     tracks.measure_judges(RunFolder(tmp_path / "old"), [before], models(), strict=False, pages=False)
     assert datasheet(tmp_path / "new", *CLEAN, "--compare", tmp_path / "old" / "datasheets" / "before.json") == 0
@@ -277,7 +277,7 @@ def test_the_folder_of_a_study_keeps_its_pages(tmp_path, capsys, monkeypatch, wo
 
 
 class Refusing:
-    """A judge that answers as another does, until it has answered so many calls."""
+    """A judge that answers as another does, and fails after so many calls."""
 
     def __init__(self, inner: Model, answers: int) -> None:
         self.inner, self.left = inner, answers

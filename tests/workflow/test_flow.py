@@ -1,4 +1,4 @@
-"""The whole flow of a study that makes its own records: what it ends in, run again, stopped, killed or damaged.
+"""The whole flow of a study that makes its own records: its results, and running it again after a stop, kill or damage.
 
 What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape.
 """
@@ -37,14 +37,14 @@ SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "verdicts.schema.json"
 
 
 def digests(folder: Path, tables: tuple[str, ...] = (*SETTLED, *TIMED)) -> dict[str, str]:
-    """What must not depend on interruptions: the seconds of an agent are in the ledger, with its reply."""
+    """Return digests that interruptions must not change; the seconds of an agent are in the ledger, with its reply."""
     names = ["verdicts.json", *(f"tables/{name}.parquet" for name in tables)]
     names += [str(path.relative_to(folder)) for path in sorted((folder / "certificates").iterdir())]
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
 def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
-    """What two runs of one study have in common: all but the seconds that its agents took, measured by the clock.
+    """Return everything that is equal in two runs of one study: all but the measured seconds of its agents.
 
     They stand in ``call.seconds`` of a decision and in the measurement ``agent.seconds``, and what is measured of an
     agent names its inputs by a digest, seconds included. No judge and no verdict sees them.
@@ -66,7 +66,7 @@ def asked(folder: Path, question: str = "count(*)") -> int:
 
 
 def ends_as(folder: Path, own_run: Path) -> None:
-    """Run again, a study ends as if nothing had happened, and no reply was asked for twice."""
+    """Assert that a study run again has the same results, and made no call twice."""
     assert untraced(lambda: main(["run", str(OWN), "--out", str(folder)])) == 0
     assert findings(folder) == findings(own_run)
     assert asked(folder, "sum(outcome = 'replied') - count(distinct case when outcome = 'replied' then key end)") == 0
@@ -109,7 +109,7 @@ def test_verdicts_of_every_level_are_said_in_full_and_follow_the_published_schem
 
 
 def test_what_is_planted_in_the_demo_is_what_it_says(demo):
-    """One agent that is better, two alike of whom a judge likes one, and one that is terse."""
+    """One agent that is better, two equal ones of which a judge prefers one, and one that is terse."""
     file = json.loads((demo / "verdicts.json").read_text())
     verdicts = {one["claim"]["id"]: one for one in file["verdicts"]}
     level = {name: one["publication_level"] for name, one in verdicts.items()}

@@ -44,7 +44,7 @@ from provider_cases import speaking
 from provider_server import serving
 
 BASE = {"/tmp/first": "first"}
-"""What stands in an example, by what is typed instead."""
+"""The replacement of each word typed in an example."""
 
 MODELS = {"openai": "gpt-4o-mini", "google": "gemini-2.5-flash", "openai-chat": "mine"}
 PANEL = "".join(
@@ -60,7 +60,7 @@ def examples(words, capsys):
 
 
 def typed(line, scratch, capsys):
-    """Run a line as a shell would, but for what reads its output; a place in capitals stands for a real one."""
+    """Run a line as a shell would, except for reading its output; a placeholder in capitals becomes a real path."""
     line = re.sub(r"([a-z-]+)/MODEL", lambda found: f"{found[1]}/{MODELS[found[1]]}", line)
     if "CLAIM.json" in line:
         line = line.replace("CLAIM.json", next((scratch / "runs/mine/certificates").glob("*.json")).name)
@@ -79,7 +79,7 @@ def typed(line, scratch, capsys):
 
 @pytest.fixture
 def provider():
-    """A server that answers in the format it is asked in: a verdict for a pair, and for anything else a short text."""
+    """A server that answers in the requested format: a verdict for a pair, otherwise a short text."""
 
     def answers(request):
         return '{"verdict": "tie", "reason": "They are alike."}' if b"verdict" in request.raw else '{"answer": 1}'
@@ -90,7 +90,7 @@ def provider():
 
 @pytest.fixture
 def at(tmp_path, request, monkeypatch, capsys):
-    """An empty folder in which commands are typed, and what the places of the examples are filled with."""
+    """An empty folder in which commands run, with the paths for placeholders of the examples."""
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
 
@@ -221,7 +221,7 @@ def of_export(_at, lines):
 
 
 def of_worker(at, lines):
-    """With the URL of a ledger with nothing left to ask."""
+    """The URL of a ledger without pending calls."""
     with Ledger.open(url := str(at.get("database"))):
         lines[:] = [line.replace("postgresql://host/assay", url) for line in lines]
 
@@ -239,7 +239,7 @@ def of_season(at, lines):
 
 @pytest.fixture
 def played(own_copy, capsys):
-    """Not to be changed."""
+    """The season of the examples. Not to be changed."""
 
     def build(folder):
         text = season_text(head="universe = 6", last="2024-03-05") + PANEL

@@ -298,7 +298,7 @@ def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, cap
 
 
 def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch, capsys) -> None:
-    """Labels do not replace clusters: what differs between those is no matter of labels."""
+    """Labels do not replace clusters: the spread between clusters does not depend on labels."""
     monkeypatch.chdir(tmp_path)
     path = scores(
         tmp_path / "a.csv", better=0.8, cluster=lambda name: f"c{int(name[1:]) // SIZE}", response="answer {}".format
@@ -324,7 +324,7 @@ def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch
 
 
 def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks, tmp_path, capsys) -> None:
-    """People who grade as one of the judges does: the file may come at any time after the draw, as Parquet too."""
+    """People who grade as one of the judges does: the file may come at any time after the draw, in Parquet too."""
     folder = workflow.RunFolder(tmp_path / "run")
     shutil.copytree(demo, folder.path)
     before = json.loads(folder.verdicts.read_text())

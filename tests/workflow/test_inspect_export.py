@@ -1,4 +1,4 @@
-"""Exported logs, read back by Inspect itself: what judges saw and said, and nothing of who decided."""
+"""Exported logs, read back by Inspect: judges' prompts and replies, and nothing that names an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People grade a random sample of texts: blind, each label kept at once, and what comes back is checked."""
+"""People grade a random sample of texts, blind: each label is stored at once, and returned files are checked."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def desk(run: workflow.RunFolder) -> Iterator[tuple[workflow.LabelDesk, int]]:
 
 
 def asked(port: int, method: str, path: str, body: str | None = None, **headers: str | None) -> tuple[int, str]:
-    """Status and text of an answer; a header that is None is left out, and the Host is ours unless it is given."""
+    """Return status and text of a response; a header of None is left out, and the Host is the server's by default."""
     connection = http.client.HTTPConnection(workflow.HOST, port, timeout=10)
     connection.putrequest(method, path, skip_host=True)
     named = {"Host": f"{workflow.HOST}:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}

@@ -153,7 +153,7 @@ def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_pat
 
 
 def test_material_that_can_be_dated_is_not_locked(tmp_path, capsys, monkeypatch):
-    """A cut that forgets to rebase: both probes stay honest, and the lock is refused."""
+    """A cut that forgets to rebase: both probes work, and the lock is refused."""
     from assaymark.market import cycles
 
     def unrebased(bars, rng):

@@ -125,6 +125,6 @@ def test_the_panel_of_a_benchmark_grades_by_it_too(tmp_path):
     head = 'name = "b"\nseed = 1\nrubric = "house.toml"\n'
     plan.write_text(f'{head}{who}model = "reference/reader"\nfamily = "birch"\n', encoding="utf-8")
     bench = parse_plan(bench_text(plan))
-    panel = parse_study(tracks.study_text(bench))
+    panel = parse_study(tracks.rationale_study(bench))
     assert (panel.rubric.text, panel.scale, panel.rubric.name) == (RUBRIC, (0, 100), "house-2")
     assert find_rubric(bench.rubric).names == ("risk_alignment", "information_use")

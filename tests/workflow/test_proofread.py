@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def runs(demo, tmp_path_factory):
-    """What was decided of the demo, and of a table of four models."""
+    """The verdicts of the demo, and of a table of four models."""
     folder = tmp_path_factory.mktemp("models")
     validation_sentences.table_of_models(folder / "scores.csv")
     words = ["check", str(folder / "scores.csv"), *validation_sentences.OPTIONS]
@@ -35,7 +35,7 @@ def runs(demo, tmp_path_factory):
 
 
 def read(text, run, form="markdown"):
-    """What is found in a text, and what it looks like when it is fixed."""
+    """Return the findings in a text, and the fixed text."""
     found = proofread(Document(Path("text.md"), text, form, lambda code: code in run.names.agents), run)
     return found.found, found.fixed()
 

@@ -1,4 +1,4 @@
-"""From a judgment to its raw call: on the pages of finished runs, every call stands once with its reply as it came."""
+"""From a judgment to its raw call: the pages of finished runs list every call once, with its verbatim reply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def judged_keys(folder: RunFolder) -> list[str]:
 
 
 def shown(folder: RunFolder) -> Counter[str]:
-    """Every key that the pages of calls name, and how often."""
+    """Return how often the pages of calls list each key."""
     found = Counter[str]()
     for page in folder.report.glob(CALLS):
         found.update(re.findall(r"<dt>Key</dt><dd><code>([0-9a-f]{64})</code>", page.read_text(encoding="utf-8")))

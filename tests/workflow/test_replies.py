@@ -1,4 +1,4 @@
-"""What becomes of judges' replies: refusals are outcomes, and what no judge could be read on is asked once more."""
+"""Replies of judges: refusals are outcomes, and replies that are not JSON are requested once more."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ model = "reference/reader"
 
 
 def said(prompt: str) -> str:
-    """Good grades for whoever writes much: momentum does, and equal-weight does not."""
+    """Return good grades for long texts: momentum writes much, and equal-weight does not."""
     text = prompt[prompt.index("<<<BEGIN summary") :]
     drawn = hashlib.sha256(text.encode()).digest()
     level = 4 if "strongest trend" in text else 3 if "Lowest volatility" in text else 1
@@ -64,7 +64,7 @@ WORDS = {"momentum": "strongest trend", "calm": "Lowest volatility", "equal": "E
 
 
 class Judge:
-    """A provider that answers as ``outcome`` says for the n-th text of an agent: an error, a text, or in the form."""
+    """A provider that answers the n-th text of an agent by ``outcome``: an error, a text, or a valid reply."""
 
     def __init__(self, outcome):
         self.outcome, self.asked, self.seen = outcome, Counter(), Counter()
@@ -92,7 +92,7 @@ def key(monkeypatch):
 
 
 def run_with(imported, outcome, *, more: str = "", verbs=("lock", "judge", "measure", "claim"), code: int = 0):
-    """A run whose judge ``north`` answers so, and what it was asked; the last of ``verbs`` ends with ``code``."""
+    """Run with such a judge ``north``; return the run and its requests. The last of ``verbs`` ends with ``code``."""
     judge = Judge(outcome)
     with serving(judge) as server:
         study = imported.parent / "study.toml"
@@ -209,10 +209,10 @@ def fenced(agent, n, _again):
 
 
 def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, capsys):
-    """Version 1 of the parser took what stands in a code fence for no JSON, and asked nothing twice."""
+    """Version 1 of the parser read a code fence as not JSON, and repeated no call."""
     with monkeypatch.context() as patched:
         patched.setattr(prompting, "strict_reply", strict_json)
-        patched.setattr(prompting, "no_json", lambda _text: False)
+        patched.setattr(prompting, "is_not_json", lambda _text: False)
         patched.setattr(locking, "PARSER", "1")
         store, judge = run_with(imported, fenced, verbs=("lock", "judge"))
     assert (json.loads((imported / "study.lock").read_text())["parser"], PARSER) == ("1", "2")

@@ -1,4 +1,4 @@
-"""What the verbs give back shows itself, and no more than may be said."""
+"""Results of the verbs display themselves, and show no more than their claims support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from assaymark import workflow
-from assaymark.notebook import Collapsed, CommandResult, Grid, Quote, Rows, parts_of
+from assaymark.notebook import Collapsed, CommandResult, Grid, Quote, Rows, display_parts
 from assaymark.records import parse
 from assaymark.text import prose
 from assaymark.workflow import Piece, ProgressDisplay, bars, cost_callback, counts, note, say, tracks, watched
@@ -36,7 +36,7 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
         assert (prose(one.claim.statement) in shown) == (one.publication_level != "no-claim")
     assert len(repr(file).splitlines()) < 50
     # What is withheld stands by name: the file has the higher of a pair first in its ids, and is ordered by them.
-    folded = [part for part in parts_of(file) if isinstance(part, Collapsed) and "not supported" in part.summary]
+    folded = [part for part in display_parts(file) if isinstance(part, Collapsed) and "not supported" in part.summary]
     (table,) = (part for part in folded[0].parts if isinstance(part, Grid))
     said = [row[1].rpartition("; ")[::-2] for row in table.rows]
     assert said == sorted(said)
@@ -44,7 +44,7 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
 
 def test_claims_of_stand_ins_say_so_wherever_they_are_printed(file):
     """As the clipboard does: in a terminal, in a notebook, and read again from the file."""
-    said = [part for part in parts_of(file) if isinstance(part, Quote)]
+    said = [part for part in display_parts(file) if isinstance(part, Quote)]
     assert {part.also.partition(".")[0] for part in said} == {"Made and graded by rule-based stand-ins"}
     real = replace(file, panel=replace(file.panel, built_in={}), agents=dict.fromkeys(file.agents, False))
     assert "stand-in" not in repr(real) + real._repr_html_()

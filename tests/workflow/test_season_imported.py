@@ -1,4 +1,4 @@
-"""Seasons that somebody else ran: locked on imported records, with the tables of any other season, up to a site."""
+"""Seasons of imported records: locked, with the tables of any other season, up to a site."""
 
 # ruff: noqa: I001
 
@@ -450,7 +450,7 @@ def logs(shared, own_copy) -> Path:
 
 
 def real(path: Path, study: str) -> tuple[tracks.SeasonMaterial, list, set[str]]:
-    """What is known of a season of real records, its steps, and names that judges are shown of whole records."""
+    """Return a season of real records, its steps, and the names that blinding keeps in whole records."""
     locked(RunFolder(path), (ROOT / "studies" / f"{study}.toml").read_text(encoding="utf-8"))
     found = tracks.season_material(RunFolder(path))
     horizons = {name: found.horizon(name, steps) for name, steps in found.steps.items()}

@@ -1,4 +1,4 @@
-"""Judging a season: what is asked, what is recorded, and that it goes on where it was."""
+"""Judging a season: its calls, its records, and resuming it."""
 
 # ruff: noqa: I001
 
@@ -52,7 +52,7 @@ def unjudged(own_copy) -> RunFolder:
 
 @pytest.fixture(scope="module")
 def judged(unjudged, own_copy) -> RunFolder:
-    """The same, graded by three judges, who are shown outcomes after the grades and nowhere else. Not to be changed."""
+    """The same, graded by three judges, who see outcomes only after grading. Not to be changed."""
 
     def build(path: Path) -> None:
         spies = {name: Spy(of) for name, of in WHO.items() if name.startswith("reference/season-")}
@@ -82,7 +82,7 @@ def grades(folder: RunFolder, **wanted: str) -> list[tracks.SeasonGrade]:
 
 @dataclass
 class Spy:
-    """A judge that answers as another one does, unless ``instead`` says something else of a call."""
+    """A judge that answers as another one does, unless ``instead`` returns something else for a call."""
 
     of: Model = WHO["reference/season-auditor"]
     instead: Callable[[CallSpec], Reply | None] = lambda _: None
@@ -455,7 +455,7 @@ def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudg
 
 def labels(path: Path, given: dict[tuple[str, str], object], *, dimension: str = "aggregate",
            at: str = "2100-01-02T10:00:00Z") -> Path:  # fmt: skip
-    """What people outside the panel gave: by (record, grader)."""
+    """Write labels of people outside the panel, given by (record, grader)."""
     return long(path, *((record, who, dimension, points, at) for (record, who), points in given.items()))
 
 

@@ -1,4 +1,4 @@
-"""A live season at the command line, day by day: corporate actions, a halt, and data that come late or never."""
+"""A live season at the command line, day by day: corporate actions, a trading halt, and late or missing data."""
 
 # ruff: noqa: I001
 
@@ -51,7 +51,7 @@ class Bar:
 
 @cache
 def traded() -> Mapping[str, Mapping[date, Bar]]:
-    """What was traded: SPLIT splits 10 for 1, DIVI pays 1.25, HALT does not trade on three days."""
+    """The bars of the market: SPLIT splits 10 for 1, DIVI pays 1.25, HALT does not trade on three days."""
     rng = np.random.default_rng(5)
     found: dict[str, dict[date, Bar]] = {}
     for name, level in zip(NAMES, (50.0, 20.0, 80.0, 1000.0), strict=True):
@@ -198,7 +198,7 @@ def played(request, tmp_path_factory) -> Played:
 
 
 def by_hand() -> list[float]:
-    """What the buyer's book is worth on each evening, from what was traded and nothing else."""
+    """Return the value of the buyer's portfolio on each evening, computed from its trades alone."""
     cash, units, close = START, dict.fromkeys(NAMES, 0.0), dict.fromkeys(NAMES, 0.0)
     worth = []
     for at, day in enumerate(SEASON):
@@ -272,7 +272,7 @@ def test_a_late_day_is_waited_for_and_taken_in_order(played):
 
 def test_agents_are_shown_bars_on_todays_level_and_told_of_actions(played):
     def shown(day: date) -> Context:
-        """What the buyer was shown on a day."""
+        """Return the buyer's context on a day."""
         (found,) = [one for one in Store(played.folder).contexts().values()
                     if one.cutoff.date() == day and one.portfolio.positions.get("PLAIN")]  # fmt: skip
         return found
@@ -334,7 +334,7 @@ def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_l
 
 
 def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_instrument(tmp_path):
-    """The data say that nothing is to be adjusted, which is wrong on the day of a split."""
+    """The data state that nothing is to be adjusted, which is wrong on the day of a split."""
     folder, who = lone(tmp_path, SEASON[4], columns=lambda bars: ({"adj_factor": 1.0} for _ in bars))
     tracks.step_season(folder, who, now=evening(SEASON[4]))
     checks = {one.kind: one for one in Store(folder).read(tracks.CHECKS)}

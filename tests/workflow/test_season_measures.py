@@ -1,4 +1,4 @@
-"""What a judged season left behind, measured and shown: every number follows from its tables, or has a state."""
+"""Measurements of a judged season: every number follows from its tables, or has a state."""
 
 # ruff: noqa: I001
 
@@ -482,7 +482,7 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
 
 
 def test_everything_that_is_said_of_a_played_season_has_words(run, material, judged, found):
-    """Also of one that went on after it was judged, of a judge that was asked again, and of a text that instructs."""
+    """Also of a season that continued after judging, of a judge that was asked again, and of a text that instructs."""
     grades = judged.grades
     late = {"note.judged_to", "note.judge_again", "note.instructing"}
     assert not late & {one.key for one in tracks.season_notes(material, grades)}

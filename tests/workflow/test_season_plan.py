@@ -1,4 +1,4 @@
-"""The season file, its lock and its rules page: all problems at once, nothing half-written, every field told."""
+"""The season file, its lock and its rules page: all problems at once, nothing half-written, every field shown."""
 
 from __future__ import annotations
 

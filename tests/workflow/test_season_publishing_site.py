@@ -1,4 +1,4 @@
-"""The folder of a site: replaced whole or not at all, and nobody else's files are touched."""
+"""The folder of a site: replaced whole or not at all, and files of others are not touched."""
 
 from __future__ import annotations
 

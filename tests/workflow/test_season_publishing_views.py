@@ -1,4 +1,4 @@
-"""What the site of a season shows of its tables: who, what happened, what was said and graded."""
+"""The views of a season's site follow from its tables: agents, events, claims and grades."""
 
 # ruff: noqa: I001
 
@@ -19,7 +19,7 @@ from assaymark.judging import (
 )  # fmt: skip
 from assaymark.judging import season as judging_season
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
-from assaymark.report.season import order_texts, problem_of
+from assaymark.report.season import order_texts, reply_problem
 from assaymark.workflow import RunFolder, Store, tracks
 
 A, B = IDS[0], IDS[1]
@@ -50,8 +50,8 @@ def test_steps_show_what_was_ordered_and_what_came_of_it(folder):
     assert (bought.nav, bought.book.cash) == (navs["2024-03-04"].nav, navs["2024-03-04"].cash)
     assert (sold.fills, [one.symbol for one in sold.rejections]) == ((), [B])
     assert B in sold.rejections[0].text
-    assert (nonsense.decision.flags, order_texts(nonsense), problem_of(after)) == (("invalid-reply",), [], "")
-    assert problem_of(nonsense)
+    assert (nonsense.decision.flags, order_texts(nonsense), reply_problem(after)) == (("invalid-reply",), [], "")
+    assert reply_problem(nonsense)
     assert (steps[-1].nav, steps[-1].book) == (None, None)
     # statements that do not follow stand at their step
     store, wrong = Store(folder), (f"{sold.decision.record_id}\t3.00 are missing",)
@@ -131,7 +131,7 @@ def test_quotations_gather_the_judges_and_the_numbers_in_them():
 
 
 def test_no_number_of_a_record_is_lost_or_invented(folder):
-    """Every number of the numeric ledger stands in some line, and lines without a judge hold one."""
+    """Every checked number is in some line, and lines without a judge have one number."""
     played = tracks.season_material(folder)
     steps = played.steps["one"]
     horizon = horizon_of(steps, played.contexts, agents=played.agents)

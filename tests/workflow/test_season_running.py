@@ -1,4 +1,4 @@
-"""Seasons day by day: the same bytes however often they were stopped; what goes wrong is written down."""
+"""Seasons day by day: the same bytes however often they were stopped, and errors on record."""
 
 # ruff: noqa: I001
 
@@ -391,7 +391,7 @@ BROKE = ModelError("no money left", retryable=False, quota=True)
 
 
 def test_a_provider_without_money_stops_a_replay_without_loss_and_a_live_season_goes_on(tmp_path):
-    """Nothing waits for a replay; a day of a live season does not come again."""
+    """A replay can wait; a day of a live season does not come again."""
     poor = [True]
     folder, one, who = scripted(tmp_path, lambda day: BROKE if day == "2024-03-06" and poor else orders())
     with pytest.raises(ModelError, match="no money left"):
@@ -492,7 +492,7 @@ def priced(day: str, field: str) -> dict[str, float]:
 
 
 def by_hand(shares: dict[str, float], days: list[str]) -> list[float]:
-    """What it is worth to buy these shares at the second day's opens, and hold."""
+    """Return the daily value of buying these shares at the second day's opens, and holding them."""
     opens = priced(days[1], "open")
     units = {name: 100_000.0 * share / (1 + COST) / opens[name] for name, share in shares.items()}
     worth = [math.fsum(held * priced(day, "close")[name] for name, held in units.items()) for day in days[1:]]
@@ -562,14 +562,14 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     before = Account(material.navs["one"][1].cash, material.navs["one"][1].positions)
     last = None if what == "position" else decided
     day = tracks.settle_account(locked.season, "one", before, last, third, marks)
-    assert not tracks.reconcile(locked.season, before, day, third, "r")["mismatches"]
+    assert not tracks.audit_day(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     day = {
         "cash": replace(day, nav=replace(nav, cash=nav.cash + 5)),
         "position": replace(day, nav=replace(nav, positions={**nav.positions, held: nav.positions[held] + 1})),
         "fill": replace(day, fills=tuple(replace(one, price=one.price * 1.01) for one in day.fills)),
     }[what]
-    found = tracks.reconcile(locked.season, before, day, third, "r")
+    found = tracks.audit_day(locked.season, before, day, third, "r")
     assert what in {kind for kind, _ in found["mismatches"]}
     assert found["counts"][what][1] < found["counts"][what][0]
 

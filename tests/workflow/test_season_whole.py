@@ -1,6 +1,6 @@
-"""Seasons from a file to a site, at the command line: what a reader is shown follows from what was recorded.
+"""Seasons from a file to a site, at the command line: the pages follow from the records.
 
-The second of them is one in which everything goes wrong: handled by rule, written down, and seen on the pages.
+In the second one everything goes wrong: it is handled by rule, recorded, and shown on the pages.
 """
 
 # ruff: noqa: I001
@@ -143,8 +143,8 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     capsys.readouterr()
     did("publish", folder, "--out", site, "--language", "en")
     said = capsys.readouterr().out
-    counts = [f"{file['tally'][level]} {level}" for level in ("headline", "qualified", "no-claim")]
-    assert f"{len(verdicts)} claims decided ({', '.join(counts)})" in said
+    counts = "{headline} supported, {qualified} only with a condition, {no-claim} not supported".format(**file["tally"])
+    assert f"{len(verdicts)} claims decided ({counts})" in said
     pages = sum(name.endswith(".html") for name in held(site))
     names = "archive, changelog, claims, index, measurements, method, panel, rules, agents/ ("
     assert f"{pages} pages written: {names}" in said

@@ -1,4 +1,4 @@
-"""A run folder shown in the browser: its pages, its progress, single calls, and nothing that is not for showing."""
+"""A run folder shown in the browser: its pages, its progress and single calls, and no other file."""
 
 from __future__ import annotations
 

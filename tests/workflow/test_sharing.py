@@ -31,7 +31,7 @@ tokens_per_minute = 600
 
 @pytest.fixture(autouse=True)
 def a_study_file(tmp_path, monkeypatch):
-    """A study file that can be read; nothing here comes as far as what is in it."""
+    """A valid study file; no test here gets as far as its content."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / STUDY).write_text("")
 

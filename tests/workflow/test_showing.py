@@ -1,4 +1,4 @@
-"""What a study's own cycles, probes and decisions become for the report and for the conduct measurements."""
+"""A study's own cycles, probes and decisions as the report and the behaviour measurements use them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """What it has shown so far, without colours and movements."""
+        """The output so far, without colours and cursor movements."""
         return _STYLE.sub("", self._shown.decode(errors="replace"))
 
     def until(self, words: str) -> None:

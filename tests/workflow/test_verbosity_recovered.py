@@ -1,4 +1,4 @@
-"""What length is worth to a rubric judge: planted in reference judges, recovered on the finance tasks."""
+"""Verbosity bias planted in reference judges is recovered on the finance tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def calls(args, trials=1, model="reference/auditor"):
 
 
 def grades(args, trials=1, model="reference/auditor"):
-    """What a judge answers, by trial: each trial of a noisy judge is a judge of its own."""
+    """Return the grades of a judge by trial; each trial of a noisy judge counts as a judge."""
 
     async def answered(planned):
         return [await reference_judges()[model].complete(item.call) for item in planned]

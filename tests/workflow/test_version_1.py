@@ -27,7 +27,7 @@ from assaymark.workflow import import_files as import_records
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 HASH_OF_0_1 = "79e8bfcc21b7ad253eebc1fa99aa2a714abf8dabc488cec48b6ede992ad58dcd"
-"""What assaymark 0.1.0 wrote into the lock of these tests' study on these tests' records."""
+"""The plan hash that assaymark 0.1.0 locked for the study of these tests on their records."""
 
 TABLES_OF_0_1 = {
     "contexts": "b13af233769aca8026e6020dba942249f635015956d56424898b661e0b51e7bc",

@@ -17,7 +17,7 @@ from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
-from assaymark.prompting import Parsed, PromptTemplate, Rejected, ReplyForm, fence, shown
+from assaymark.prompting import Parsed, PromptTemplate, Rejected, ReplyForm, brief, fence
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
@@ -81,33 +81,33 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
         raw = p.members(read, ("orders", "rationale"), optional=further)
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
-            raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
-        taken: list[rec.Action] = []
+            raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {brief(orders)})")
+        actions: list[rec.Action] = []
         rejected: list[str] = []
         for number, entry in enumerate(orders, start=1):
-            refusal = f"order {number} must be an object (got {shown(entry)})"
+            refusal = f"order {number} must be an object (got {brief(entry)})"
             keys = f"order {number}: keys"
             p.members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
             name, side, quantity, reason = entry["instrument"], entry["side"], entry.get("quantity"), ""
             number_given = isinstance(quantity, (int, float)) and not isinstance(quantity, bool)
             if not isinstance(name, str) or name not in offered:
-                reason = f"instrument {shown(name)} is not offered"
+                reason = f"instrument {brief(name)} is not offered"
             elif not isinstance(side, str) or side not in SIDES:
-                reason = f"side must be one of {', '.join(SIDES)} (got {shown(side)})"
+                reason = f"side must be one of {', '.join(SIDES)} (got {brief(side)})"
             elif side == "close":
-                reason = "" if quantity is None else f"close takes no quantity (got {shown(quantity)})"
+                reason = "" if quantity is None else f"close takes no quantity (got {brief(quantity)})"
             elif not number_given:
-                reason = f"quantity must be a number (got {shown(quantity)})"
+                reason = f"quantity must be a number (got {brief(quantity)})"
             elif not 0 < quantity <= LARGEST or not math.isfinite(quantity):
-                reason = f"quantity must be above 0 and at most {LARGEST:g} (got {shown(quantity)})"
+                reason = f"quantity must be above 0 and at most {LARGEST:g} (got {brief(quantity)})"
             if reason:
                 rejected.append(f"order {number}: {reason}")
             else:
                 units = None if quantity is None else float(quantity)
-                taken.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
+                actions.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
-            raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
+            raise Rejected(f"rationale must be a text that says something (got {brief(rationale)})")
         if len(rationale) > MOST_RATIONALE:
             raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
         if any("\ud800" <= char <= "\udfff" for char in rationale):
@@ -115,7 +115,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
         if confidence is not None:
             number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
             if not number_given or not 0 <= confidence <= 1:
-                raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
+                raise Rejected(f"confidence must be a number from 0 to 1 (got {brief(confidence)})")
         # Token counts that an external agent reports; values that are not counts are ignored.
         usage = raw.get("usage")
         usage = usage if isinstance(usage, dict) else {}
@@ -127,9 +127,9 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
         for name in ("model", "fingerprint"):
             word = reported[name] = raw.get(name)
             if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
-                raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
+                raise Rejected(f"{name} must be a short printable text (got {brief(word)})")
         sure = None if confidence is None else float(confidence)
-        return Answer(orders=tuple(taken), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
+        return Answer(orders=tuple(actions), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
 
     return ReplyForm(FORMAT, _schema().text, check, MOST_CHARACTERS).parse(text)
 
@@ -191,7 +191,7 @@ def season_texts() -> dict[str, str]:
     return agent_texts(SEASON_TEMPLATE)
 
 
-def fenced(block: p.Block) -> Text:
+def fenced_text(block: p.Block) -> Text:
     """Return one section of a context with its fence and digest, which agents may share."""
     return Text.of(fence(*block))
 
@@ -217,7 +217,7 @@ BREACH: Final = "constraint-breach"
 """Flag of a decision whose orders violate a constraint; the judges' reaction to it is measured."""
 
 
-def unanswered(decision: Decision) -> bool:
+def is_unanswered(decision: Decision) -> bool:
     """True if there was no valid reply, so that the decision is empty."""
     return not {*NOT_USABLE}.isdisjoint(decision.flags)
 
@@ -252,7 +252,7 @@ def decision_of(
     A refusal, a failure and an invalid reply become decisions without orders, with a flag (`NOT_USABLE`) and the
     reason in ``missing``. Rejected orders are listed there too.
     """
-    found: Answer | None = None
+    answer: Answer | None = None
     flags: tuple[str, ...]
     missing: tuple[str, ...]
     if reply.finish == "failed":
@@ -261,18 +261,18 @@ def decision_of(
         flags, missing = ("refused",), ("the model refused",)
     else:
         read = parse_answer(reply.text, [item.id for item in context.instruments])
-        found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
-        if found:
-            broken, missing = breaches(found, context), found.rejected
+        answer, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
+        if answer:
+            broken, missing = breaches(answer, context), answer.rejected
             flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
     # The agent, with the provider's fingerprint of the model that answered.
     settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
     agent = Agent(
         spec.name, spec.family, spec.model,
-        fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
+        fingerprint=reply.fingerprint or (answer.fingerprint if answer else None) or reply.model,
         params={name: value for name, value in settings.items() if value is not None},
     )  # fmt: skip
-    used = (found.input_tokens, found.output_tokens) if found else (None, None)
+    used = (answer.input_tokens, answer.output_tokens) if answer else (None, None)
     call = rec.CallFacts(
         reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
         input_tokens=reply.input_tokens if used[0] is None else used[0],
@@ -281,11 +281,12 @@ def decision_of(
     )  # fmt: skip
     decision = Decision(
         place.record_id(spec.name), place.episode, 1, place.regime, context.cutoff + timedelta(seconds=_SHORTEST_S),
-        agent, place.context_id, actions=found.orders if found else (), confidence=found.confidence if found else None,
-        call=call, rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+        agent, place.context_id, actions=answer.orders if answer else (),
+        confidence=answer.confidence if answer else None, call=call,
+        rationales=(Rationale(text=answer.rationale, kind="summary"),) if answer else (), format=FORMAT,
         provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
     )  # fmt: skip
-    return p.flagged(decision)
+    return p.with_flags(decision)
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:

@@ -104,10 +104,10 @@ def observe(context: Context) -> Observation:
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
     assets: list[Asset] = []
     for item in context.instruments:
-        mine = bars[item.id]
-        closes = np.array(mine.close)
+        history = bars[item.id]
+        closes = np.array(history.close)
         moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
-        low, high = min(mine.low or mine.close), max(mine.high or mine.close)
+        low, high = min(history.low or history.close), max(history.high or history.close)
         computed = {  # for features that the context does not state
             "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
             "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
@@ -136,28 +136,28 @@ def _percent(ratio: float, digits: int = 1) -> str:
     return f"{text.lstrip('-') if float(text) == 0 else text}%"
 
 
-def _plain(number: float) -> str:
+def _fixed(number: float) -> str:
     """Format a dimensionless number with two decimals, never as negative zero."""
     return f"{round(number, 2) + 0.0:.2f}"
 
 
-def _money(amount: float) -> str:
+def _amount(amount: float) -> str:
     """Format an amount with two decimals and separators."""
     return f"{round(amount, 2) + 0.0:,.2f}"
 
 
-def _move(ratio: float) -> str:
+def _change(ratio: float) -> str:
     """Format a return as direction and size, or "unchanged" if it rounds to zero."""
     size = _percent(abs(ratio), 2)
     return "unchanged" if float(size[:-1]) == 0 else f"{'up' if ratio > 0 else 'down'} {size}"
 
 
-def _count(number: int) -> str:
+def _word(number: int) -> str:
     """Format a small count as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
-def _spoken(orders: Sequence[Action]) -> str:
+def _order_list(orders: Sequence[Action]) -> str:
     """Format orders as a list of phrases."""
     return listing([
         f"close {one.instrument}" if one.kind == "close" else f"{one.kind} {one.quantity:g} units of {one.instrument}"
@@ -194,43 +194,43 @@ _SHRINK = 0.8
 _TRIES = 12
 
 
-def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
+def orders_towards(view: Observation, wanted: Floats) -> tuple[Action, ...]:
     """Return the largest changes towards the target weights that the constraints allow, sales first; none if small.
 
     The number of orders is limited, to the largest differences. If the portfolio after them violates a constraint, all
     orders shrink until it does not, in the end to no orders.
     """
-    room = 1.0 - seen.limit("min_cash", 0.0) - 0.005
-    cap = seen.limit("max_weight", 1.0) - 0.004
+    room = 1.0 - view.limit("min_cash", 0.0) - 0.005
+    cap = view.limit("max_weight", 1.0) - 0.004
     target = np.minimum(wanted, cap)
     if (total := float(target.sum())) > room:
         target = target * (room / total)
-    gaps = target - seen.weights
-    most = int(seen.limit("max_orders", 3))
-    chosen = [int(i) for i in np.argsort(-np.abs(gaps), kind="stable")[:most] if abs(gaps[i]) >= _SMALLEST]
+    changes = target - view.weights
+    most = int(view.limit("max_orders", 3))
+    chosen = [int(i) for i in np.argsort(-np.abs(changes), kind="stable")[:most] if abs(changes[i]) >= _SMALLEST]
     for step in range(_TRIES):
         orders = []
-        for i in sorted(chosen, key=lambda i: gaps[i]):
+        for i in sorted(chosen, key=lambda i: changes[i]):
             # Units are rounded down to four decimals, and a sale never exceeds the position.
-            asset, change = seen.assets[i], float(gaps[i]) * _SHRINK**step
-            units = math.floor(abs(change) * seen.before.equity / asset.price * 1e4) / 1e4
+            asset, change = view.assets[i], float(changes[i]) * _SHRINK**step
+            units = math.floor(abs(change) * view.before.equity / asset.price * 1e4) / 1e4
             if change < 0:
-                units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
+                units = min(units, max(view.book.positions.get(asset.id, 0.0), 0.0))
             if units > 0:
                 orders.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
-        if all(check.kept for check in audit(seen.after(orders), seen.constraints)):
+        if all(check.kept for check in audit(view.after(orders), view.constraints)):
             return tuple(orders)
     return ()
 
 
-def _held(seen: Observation, after: Settlement) -> list[Asset]:
+def _holdings(view: Observation, after: Settlement) -> list[Asset]:
     """Return the holdings after the orders, largest first."""
-    return sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
+    return sorted((view.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
 
 
-def _calm(seen: Observation) -> Floats:
+def _inverse_risk(view: Observation) -> Floats:
     """Return the inverse volatility of each instrument."""
-    return np.asarray(1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4), dtype=np.float64)
+    return np.asarray(1.0 / np.maximum([asset.volatility for asset in view.assets], 1e-4), dtype=np.float64)
 
 
 _PLANTED: Final[dict[str, Any]] = tomllib.loads(
@@ -242,67 +242,67 @@ INVESTED: Final[Mapping[str, float]] = {
 """Share of equity that each agent invests; directional agents invest it in assets that moved in their direction."""
 
 
-def compose_equal_weight(seen: Observation, opening: str) -> Draft:
+def compose_equal_weight(view: Observation, opening: str) -> Draft:
     """Compose equal weights; most of its texts have fewer than 60 words. Confidence is 0.55."""
-    wanted = np.full(len(seen.assets), INVESTED["equal-weight"] / len(seen.assets))
-    orders = orders_towards(seen, wanted)
-    rough = max(seen.assets, key=lambda asset: asset.volatility)
+    wanted = np.full(len(view.assets), INVESTED["equal-weight"] / len(view.assets))
+    orders = orders_towards(view, wanted)
+    rough = max(view.assets, key=lambda asset: asset.volatility)
     text = _paragraph(
         opening,
         f"Equal shares of {_percent(float(wanted[0]))} each.",
-        f"Orders: {_spoken(orders)}." if orders else "No order is needed.",
+        f"Orders: {_order_list(orders)}." if orders else "No order is needed.",
         f"Roughest: {rough.id}, volatility {_percent(rough.volatility, 2)}.",
     )
     return Draft(orders, text, 0.55)
 
 
-def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
+def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
     """Compose inverse-volatility weights. Confidence is 0.45.
 
     The text gives weight, return and volatility of every holding, the portfolio's value for each limit, and the
     position that would be reduced first.
     """
-    calm = _calm(seen)
-    orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
-    after = seen.after(orders)
-    assets, weights = _held(seen, after), after.weights
-    floor = _percent(seen.limit("min_cash", 0.0))
-    book, risk = "Nothing is held.", ""
+    calm = _inverse_risk(view)
+    orders = orders_towards(view, INVESTED["inverse-volatility"] * calm / calm.sum())
+    after = view.after(orders)
+    assets, weights = _holdings(view, after), after.weights
+    floor = _percent(view.limit("min_cash", 0.0))
+    weights_text, risk = "Nothing is held.", ""
     if assets:
         first, rough = assets[0], max(assets, key=lambda asset: asset.volatility)
         shares = [
-            f"{one.id} {_percent(weights[one.id])} ({_move(one.hour)}, volatility {_percent(one.volatility, 2)})"
+            f"{one.id} {_percent(weights[one.id])} ({_change(one.hour)}, volatility {_percent(one.volatility, 2)})"
             for one in assets
         ]
-        book = (
-            f"Weights and moves over the hour: {listing(shares)}. Leverage {_plain(after.leverage)} against a cap of "
-            f"{_plain(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
-            f"against a cap of {_percent(seen.limit('max_weight', 1.0))}."
+        weights_text = (
+            f"Weights and moves over the hour: {listing(shares)}. Leverage {_fixed(after.leverage)} against a cap of "
+            f"{_fixed(view.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
+            f"against a cap of {_percent(view.limit('max_weight', 1.0))}."
         )
         risk = (
             f"The main risk is {rough.id}: if its volatility of {_percent(rough.volatility, 2)} rises, it would be cut."
-            f" If {first.id}, {_move(first.quarter)} over 15 minutes, falls further, so would that. A shock may hit "
+            f" If {first.id}, {_change(first.quarter)} over 15 minutes, falls further, so would that. A shock may hit "
             "all of them, but half could be sold."
         )
     text = _paragraph(
-        opening, f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.", book,
+        opening, f"Calm decides the size: {_order_list(orders)}." if orders else "The sizes are right.", weights_text,
         f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.", risk,
-        f"Confidence is {_plain(0.45)}.",
+        f"Confidence is {_fixed(0.45)}.",
     )  # fmt: skip
     return Draft(orders, text, 0.45)
 
 
-def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
+def compose_minimum_variance(view: Observation, opening: str) -> Draft:
     """Compose the minimum-variance portfolio of one-minute returns with half of the equity; the rest stays in cash.
 
     The text ranks the risks and says what would be reduced. Confidence is 0.45.
     """
-    moves = np.stack([asset.moves[-(seen.minutes - 1) :] for asset in seen.assets], axis=1)
+    moves = np.stack([asset.moves[-(view.minutes - 1) :] for asset in view.assets], axis=1)
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
-    orders = orders_towards(seen, wanted)
-    calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
-    trades = _spoken(orders)
-    weights, cap = seen.after(orders).weights, _percent(seen.limit("max_weight", 1.0))
+    orders = orders_towards(view, wanted)
+    calm, *_, rough = sorted(view.assets, key=lambda asset: asset.volatility)
+    trades = _order_list(orders)
+    weights, cap = view.after(orders).weights, _percent(view.limit("max_weight", 1.0))
     positions = [f"{name} {_percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
     text = _paragraph(
         opening,
@@ -315,46 +315,46 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
         else "Nothing is held.",
         f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
         "An hour of prices says little about the next one, so half stays in cash.",
-        f"Confidence is {_plain(0.45)}.",
+        f"Confidence is {_fixed(0.45)}.",
     )
     return Draft(orders, text, 0.45)
 
 
-def compose_steward(seen: Observation, opening: str) -> Draft:
+def compose_steward(view: Observation, opening: str) -> Draft:
     """Compose inverse-volatility weights, tilted by a half towards assets that rose; the memo covers the whole rubric.
 
     It has the holdings with reasons, the assets left out, the arithmetic of cash, exposure and limits, the risks, and
     the conditions for a change of view. Confidence is 0.45.
     """
-    rank = np.argsort(np.argsort([asset.hour for asset in seen.assets])) / max(len(seen.assets) - 1, 1)
-    tilted = np.sqrt(_calm(seen)) * (0.75 + 0.5 * rank)
-    orders = orders_towards(seen, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
-    after = seen.after(orders)
-    assets, weights = _held(seen, after), after.weights
+    rank = np.argsort(np.argsort([asset.hour for asset in view.assets])) / max(len(view.assets) - 1, 1)
+    tilted = np.sqrt(_inverse_risk(view)) * (0.75 + 0.5 * rank)
+    orders = orders_towards(view, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
+    after = view.after(orders)
+    assets, weights = _holdings(view, after), after.weights
     if orders:
-        headline = f"The book moves in small steps: {_spoken(orders)}."
+        headline = f"The book moves in small steps: {_order_list(orders)}."
     else:
         headline = "The book is close to where it should be, and trading would only cost fees, so nothing is traded."
     holdings = [
-        f"{one.id} is held at a weight of {_percent(weights[one.id])}: it is {_move(one.hour)} over the hour with "
+        f"{one.id} is held at a weight of {_percent(weights[one.id])}: it is {_change(one.hour)} over the hour with "
         f"volatility of {_percent(one.volatility, 2)}, a move that {'may go on' if one.hour > 0 else 'could turn'}."
         for one in assets
     ]
     left_out = [
-        f"{asset.id} is left out instead, although it is {_move(asset.quarter)} over 15 minutes."
-        for asset in seen.assets
+        f"{asset.id} is left out instead, although it is {_change(asset.quarter)} over 15 minutes."
+        for asset in view.assets
         if asset.id not in weights
     ]
     # The arithmetic of the portfolio after the orders, one sentence per limit.
     sums = [
-        f"Cash {_money(after.cash)} less cost {_money(after.cost)} leaves {_money(after.residual)}.",
-        f"Exposure {_money(after.exposure)} on equity of {_money(after.equity)} is {_percent(after.leverage)}.",
-        f"Leverage {_plain(after.leverage)} against a cap of {_plain(seen.limit('max_leverage', 1.0))}.",
+        f"Cash {_amount(after.cash)} less cost {_amount(after.cost)} leaves {_amount(after.residual)}.",
+        f"Exposure {_amount(after.exposure)} on equity of {_amount(after.equity)} is {_percent(after.leverage)}.",
+        f"Leverage {_fixed(after.leverage)} against a cap of {_fixed(view.limit('max_leverage', 1.0))}.",
     ]
     if largest := max(weights, key=lambda name: weights[name], default=""):
-        share, cap = _percent(weights[largest]), _percent(seen.limit("max_weight", 1.0))
+        share, cap = _percent(weights[largest]), _percent(view.limit("max_weight", 1.0))
         sums.append(f"Largest position {largest} at {share} against a cap of {cap}.")
-    floor = _percent(seen.limit("min_cash", 0.0))
+    floor = _percent(view.limit("min_cash", 0.0))
     sums.append(f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.")
     risk = "Nothing is held, so nothing can be lost but the chance."
     if assets:
@@ -363,7 +363,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
             f"The main risk is {rough.id}, the most volatile position with {_percent(rough.volatility, 2)} over the "
             f"hour; a shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its "
             f"weight of {_percent(weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely "
-            f"to be taken back. Doubt is large after one hour, so confidence is {_plain(0.45)}."
+            f"to be taken back. Doubt is large after one hour, so confidence is {_fixed(0.45)}."
         )
     parts = (_paragraph(opening, headline, *holdings), _paragraph("", *left_out), " ".join(sums), risk)
     return Draft(orders, "\n\n".join(filter(None, parts)), 0.45)
@@ -388,43 +388,43 @@ CONTRARIAN: Final = AgentDirection(
 )
 
 
-def compose_direction(way: AgentDirection, seen: Observation, opening: str) -> Draft:
+def compose_direction(way: AgentDirection, view: Observation, opening: str) -> Draft:
     """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
 
     Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
     is 0.5 plus 0.2 times the share of such instruments.
     """
-    pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
+    pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in view.assets])
     wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
-    orders = orders_towards(seen, wanted)
-    moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
-    ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
+    orders = orders_towards(view, wanted)
+    moved = sum(way.sign * asset.quarter > 0 for asset in view.assets)
+    ordered = sorted(view.assets, key=lambda asset: -way.sign * asset.quarter)
     first, last = ordered[0], ordered[-1]
-    confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
-    trades = _spoken(orders)
-    extreme = f"Even the {way.even} of them, {first.id}, is {_move(first.quarter)}."
+    confidence = round(0.5 + 0.2 * moved / len(view.assets), 2)
+    trades = _order_list(orders)
+    extreme = f"Even the {way.even} of them, {first.id}, is {_change(first.quarter)}."
     if way.sign * first.quarter > 0:
-        busy = f"on {_plain(first.busy)} times its mean volume"
-        extreme = f"{first.id} {way.first}, {_move(first.quarter)} over 15 minutes {busy}."
-    weights, limit = seen.after(orders).weights, "No position is left."
+        busy = f"on {_fixed(first.busy)} times its mean volume"
+        extreme = f"{first.id} {way.first}, {_change(first.quarter)} over 15 minutes {busy}."
+    weights, limit = view.after(orders).weights, "No position is left."
     if weights:
-        largest, cap = max(weights, key=lambda name: weights[name]), _percent(seen.limit("max_weight", 1.0))
+        largest, cap = max(weights, key=lambda name: weights[name]), _percent(view.limit("max_weight", 1.0))
         share = _percent(weights[largest])
         limit = f"The largest position is {largest} at a weight of {share} against a cap of {cap}."
     text = _paragraph(
         opening,
-        f"{_count(moved).capitalize()} of {_count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
+        f"{_word(moved).capitalize()} of {_word(len(view.assets))} instruments {way.moved} over 15 minutes.",
         extreme,
-        f"{last.id} {way.last}, {_move(last.quarter)} over 15 minutes.",
+        f"{last.id} {way.last}, {_change(last.quarter)} over 15 minutes.",
         f"The orders {way.lean}: {trades}." if orders else "The book already does, so nothing is traded.",
         *(
             f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
-            f"{_move(seen.asset(order.instrument).hour)} over the hour."
+            f"{_change(view.asset(order.instrument).hour)} over the hour."
             for order in orders
         ),
         limit,
         f"{way.danger}: volatility of {first.id} is {_percent(first.volatility, 2)} over the hour.",
-        f"If the move fades, the position is likely to be reduced. Confidence is {_plain(confidence)}.",
+        f"If the move fades, the position is likely to be reduced. Confidence is {_fixed(confidence)}.",
     )
     return Draft(orders, text, confidence)
 
@@ -480,11 +480,11 @@ class ReferenceAgent(BuiltInModel):
         if problems := agent_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
         prompt = "\n\n".join(call.shown())
-        seen, daily, volume = _seen(prompt)
+        view, daily, volume = _observation(prompt)
         opening = signature(str(call.args.get("style", "")))
-        rule = self.name if self.name != MIXED else _MIXTURE[_drawn(f"{call.seed}|{prompt}") % 2]
-        orders, text, confidence = COMPOSERS[rule](seen, opening)
-        if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
+        rule = self.name if self.name != MIXED else _MIXTURE[_hash_byte(f"{call.seed}|{prompt}") % 2]
+        orders, text, confidence = COMPOSERS[rule](view, opening)
+        if _hash_byte(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
             trades = [f"{order.kind} {order.instrument}" for order in orders]
             text = _paragraph(opening, f"Orders: {listing(trades)}." if trades else "No order is needed.")
         if daily:
@@ -495,7 +495,7 @@ class ReferenceAgent(BuiltInModel):
         return json.dumps({"orders": named, "rationale": text, "confidence": confidence})
 
 
-def _drawn(name: str) -> int:
+def _hash_byte(name: str) -> int:
     """Return a number in 0..255, determined by the name."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
 
@@ -521,7 +521,7 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _seen(prompt: str) -> tuple[Observation, bool, bool]:
+def _observation(prompt: str) -> tuple[Observation, bool, bool]:
     """Return the observation of a prompt, and True if its bars are daily and have volumes; cached for all agents."""
     context = read_material(sections(prompt))
     daily = any(series.interval_s == DAY_S for series in context.series)
@@ -536,14 +536,14 @@ class PlantedProperties:
     properties: tuple[str, ...]
 
 
-def _share(value: float) -> str:
+def _percent_of(value: float) -> str:
     return f"{100 * value:.0f}\u00a0%"
 
 
 WORDS: Final[Mapping[str, PlantedProperties]] = MappingProxyType(
     {
         name: PlantedProperties(
-            row["rule"], tuple(text.format(invested=_share(row.get("invested", 0))) for text in row["properties"])
+            row["rule"], tuple(text.format(invested=_percent_of(row.get("invested", 0))) for text in row["properties"])
         )
         for name, row in _PLANTED.items()
     }
@@ -561,7 +561,7 @@ def planted_words(model: str, args: Mapping[str, Any]) -> PlantedProperties | No
     if planted is None:
         return None
     brief, style = float(args.get("brief", 0.0)), str(args.get("style", ""))
-    more = [f"gives its orders and no reason in {_share(brief)} of its texts"] if brief else []
+    more = [f"gives its orders and no reason in {_percent_of(brief)} of its texts"] if brief else []
     if opening := signature(style):
         more.append(f"its texts begin with “{opening}”, the words of the house style {style}")
     return PlantedProperties(planted.rule, (*planted.properties, *more)) if more else planted

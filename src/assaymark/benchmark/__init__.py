@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, Known, Universe, Window, choose_universe,
-        class_means, decision_rows, is_index, own_regimes, window_named, windows_of,
+        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, MarketState, Universe, Window, choose_universe,
+        class_means, decision_rows, is_index, own_regimes, window_named, windows_of, MarketState as Known,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
     from assaymark.benchmark.plan import (
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
         parse_signals, parse_views, parse_weights, rationale_of, reply_schema, reply_text, stage_template, stage_texts,
     )  # fmt: skip
     from assaymark.benchmark.scores import (
-        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Pace, Position, Risk,
-        Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score,
-        s4_score, s5_score, weight_accuracy,
+        CONVENTIONS, SIGNALS, STAGES, Answers, CallExcerpt, Convention, DateResult, EpisodeResult, Pace, Position,
+        Risk, Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score,
+        s3_score, s4_score, s5_score, weight_accuracy, CallExcerpt as Heard,
     )  # fmt: skip
 
 __all__ = [
     "AGGRESSIVE", "ANSWER_SCHEMA", "ASKED", "BALANCED", "BASELINES", "CLASS_NAMES", "COLUMNS", "CONSERVATIVE",
     "CONVENTIONS", "HORIZONS", "MOST_CHARACTERS", "PROFILES", "RISK_SAFE", "SEED_WINDOWS", "SIGNALS", "STAGES",
     "STRESS_SCENARIOS", "THRESHOLD", "Answers", "BenchMarket", "BenchPlan", "ClassName", "Convention", "DateResult",
-    "EpisodeResult", "EpisodeState", "Known", "Market", "MarketWindow", "Pace", "Pipeline",
+    "EpisodeResult", "EpisodeState", "Market", "MarketState", "MarketWindow", "Pace", "Pipeline",
     "Position", "Profile", "Questions", "ReferenceBenchmarkModel", "Risk", "Scene", "Signal", "Stage", "StageState",
     "Truths", "Window", "adaptation_score", "ahead_of", "baseline_weights", "ceps", "choose_universe", "class_means",
     "decision_rows", "equal_start", "exposures", "hold", "inter_class_score", "intra_class_score", "is_index",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from assaymark.benchmark import replies
 from assaymark.benchmark import scores as formulas
-from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
+from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, MarketState, Window
 from assaymark.benchmark.plan import ClassName, Pipeline, Profile, exposures, profile_alignment
 from assaymark.benchmark.scores import Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage, Truths
 from assaymark.engine.calls import CallSpec, Reply
@@ -187,7 +187,7 @@ def risk_of(
 class Scene:
     """Truths of a date for all models and profiles; ``fixed`` are the oracle's weights if no model affects them."""
 
-    known: Known
+    known: MarketState
     views: Floats
     mean: Floats
     covariance: Floats
@@ -244,7 +244,7 @@ class MarketWindow:
         """Return the portfolio before the first trade: equal weights over the first date's eligible instruments."""
         return equal_start(self.known(self.decisions[0]).part, self.market.universe.size)
 
-    def known(self, day: date) -> Known:
+    def known(self, day: date) -> MarketState:
         """Return the market as it was known at the close of a decision date; ``part`` are the eligible instruments."""
         return self.market.known(self._row(day))
 
@@ -297,7 +297,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.heard: dict[tuple[date, Stage], formulas.Heard] = {}
+        self.heard: dict[tuple[date, Stage], formulas.CallExcerpt] = {}
         self._open()
 
     def _open(self) -> None:
@@ -329,7 +329,7 @@ class EpisodeState:
             prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
             cut = len(prompt) > SHOWN
             shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
-            self.heard[day, self._stage] = formulas.Heard(shown, "", cut, self._pending.key)
+            self.heard[day, self._stage] = formulas.CallExcerpt(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -362,14 +362,14 @@ class EpisodeState:
         answers = formulas.Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 score the portfolio held, which an invalid reply leaves unchanged
         executed = self._position.weights if target is None else target
-        own, best = executed[part], truths.weights[part]
-        risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as cash
+        chosen, best = executed[part], truths.weights[part]
+        risk = risk_of(chosen, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as cash
         answered, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
             "S1": formulas.s1_score(answers.views[part], truths.views[part]),
             "S2": formulas.s2_score(answered, true),
-            "S3": formulas.s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
+            "S3": formulas.s3_score(chosen, best, by, known.classes, alpha=rules.alpha, convention=convention),
             "S4": formulas.s4_score(turnover, truths.turnover),
             "S5": formulas.s5_score(
                 risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
@@ -402,8 +402,8 @@ class EpisodeState:
         if not self.over:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
-        who = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
+        ids = self.agent.name, self.profile.name, self.world.window
+        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
 
     def _signals(self) -> tuple[Signal, ...]:
         """Return the signals of the universe: hold for ineligible instruments, and for all if none were given."""
@@ -464,7 +464,7 @@ def run_baselines(
     return tuple(baselines)
 
 
-def baseline_weights(name: str, known: Known, size: int, cash: bool = False) -> tuple[Floats | None, str]:
+def baseline_weights(name: str, known: MarketState, size: int, cash: bool = False) -> tuple[Floats | None, str]:
     """Compute a baseline's weights on a date, shape (n_assets,), and its solver status; weights None if undefined."""
     eligible = np.array([cash or one != "cash" for one in known.classes])
     classes = [kind for kind, allowed in zip(known.classes, eligible.tolist(), strict=True) if allowed]

@@ -35,7 +35,7 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
-from assaymark.records import repeated
+from assaymark.records import duplicates
 
 DEFAULT_SIZE = 81
 """Default number of instruments, as in figures 28 to 30 of PortBench."""
@@ -101,10 +101,10 @@ def windows_of(history: History) -> tuple[Window, ...]:
         return SEED_WINDOWS
     market = synthetic_market(int(seed[1]))
     windows = [SEED_WINDOWS[0]]
-    for own in market.windows:
-        first, last = (market.days[row].astype(object) for row in (own.first, own.last))
-        title = f"{own.name.capitalize()} shock of the embedded market"
-        windows.append(_stress(_EMBEDDED[own.name], first, last, title))
+    for stress in market.windows:
+        first, last = (market.days[row].astype(object) for row in (stress.first, stress.last))
+        title = f"{stress.name.capitalize()} shock of the embedded market"
+        windows.append(_stress(_EMBEDDED[stress.name], first, last, title))
     return tuple(windows)
 
 
@@ -129,8 +129,8 @@ def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace:
     else:
         periods = days[rows].astype("datetime64[M]").astype(int) // {"monthly": 1, "quarterly": 3}[pace]
     firsts = rows[np.flatnonzero(np.concatenate([[True], np.diff(periods) != 0]))]
-    near = (firsts > firsts[0]) & (firsts - firsts[0] < HORIZONS[pace] / 2)
-    return np.asarray(firsts[~near])
+    early = (firsts > firsts[0]) & (firsts - firsts[0] < HORIZONS[pace] / 2)
+    return np.asarray(firsts[~early])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,13 +169,13 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
             if name not in by_id:
                 raise UnknownNameError("instrument", name, tuple(by_id))
         chosen = [by_id[name] for name in instruments]
-        if twice := repeated(instruments):
+        if twice := duplicates(instruments):
             problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
         if indices := [listing.id for listing in chosen if is_index(listing)]:
             problems.append(Problem("instruments", f"an index cannot be held ({', '.join(indices)})"))
     if lacking := _lacking(CLASS_NAMES[listing.asset_class] for listing in chosen):
-        what = f"each of {', '.join(CLASSES)} needs an instrument (none of: {', '.join(lacking)})"
-        problems.append(Problem("classes", what))
+        message = f"each of {', '.join(CLASSES)} needs an instrument (none of: {', '.join(lacking)})"
+        problems.append(Problem("classes", message))
     if isinstance(instruments, int) and not len(CLASSES) <= instruments <= len(tradable):
         allowed = f"from {len(CLASSES)} to {len(tradable)}, all that can be held"
         problems.append(Problem("instruments", f"must be {allowed} (got {instruments})"))
@@ -227,7 +227,7 @@ class ClassLine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class MarketState:
     """Point-in-time data of the eligible instruments (``part``) at one close; S3 is scored with ``scored_by``."""
 
     row: int
@@ -304,15 +304,15 @@ class BenchMarket:
         rows = decision_rows(self.days, self.open_days, window, pace)
         first, last, ahead = int(rows[0]), int(rows[-1]), HORIZONS[pace]
         problems = []
-        for short, days, where, got in (
+        for short, days, place, got in (
             (first < self.lookback, self.lookback + 1, f"up to {self.days[first]}, the first", first + 1),
             (last + ahead >= self.days.size, ahead, f"after {self.days[last]}, the last", self.days.size - 1 - last),
         ):
             if short:
-                problems.append(Problem("history", f"must have {days} days of prices {where} decision (got {got})"))
+                problems.append(Problem("history", f"must have {days} days of prices {place} decision (got {got})"))
         if not problems and (lacking := _lacking(self.universe.classes[at] for at in self._part(first)[1].tolist())):
-            what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
-            problems.append(Problem(str(self.days[first]), what))
+            text = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
+            problems.append(Problem(str(self.days[first]), text))
         if problems:
             raise InputError(f"window {window.name}", problems)
         return rows
@@ -332,7 +332,7 @@ class BenchMarket:
         whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
         return view, places[whole], closes[:, whole], prices.values
 
-    def _known(self, row: int) -> Known:
+    def _known(self, row: int) -> MarketState:
         view, part, closes, all_closes = self._part(row)
         day, first = self.days[row].astype(object), row - self.lookback
         if not part.size:
@@ -361,14 +361,14 @@ class BenchMarket:
         lines = _asset_lines(tickers, classes, closes, returns, np.diff(yields))
         equity = names.index("equity") if "equity" in names else None
         rows = []
-        for own, name in enumerate(names):
+        for place, name in enumerate(names):
             count = classes.count(name)
-            intra = float(between[own, own]) if count > 1 else None
-            across = None if equity is None or equity == own else float(between[own, equity])
+            intra = float(between[place, place]) if count > 1 else None
+            across = None if equity is None or equity == place else float(between[place, equity])
             rows.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
         by_class = tuple(rows)
         arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
-        return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
+        return MarketState(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
     def _read_yield(self, row: int) -> tuple[int, float]:
         """Return the row of the newest ten-year yield known at the close of a row (-1 if none), and the yield."""

@@ -20,7 +20,7 @@ from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import BiasRules, Frozen, MissingLimits, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id, repeated
+from assaymark.records import content_id, duplicates
 
 ProfileName = Literal["conservative", "balanced", "aggressive"]
 
@@ -122,15 +122,15 @@ class BenchPlan(Frozen):
             raise ValueError(
                 f"inference.alpha is 1 - level; give one of the two (got {self.inference.alpha} and {self.level})"
             )
-        for what, names in (
+        for field, names in (
             ("models", [model.name for model in self.models]),
             ("judges", [judge.name for judge in self.judges]),
             ("pipeline.profiles", [str(profile) for profile in self.pipeline.profiles]),
             ("pipeline.windows", list(self.pipeline.windows)),
         ):
-            twice = repeated(names)
+            twice = duplicates(names)
             if twice:
-                raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
+                raise ValueError(f"{field}: each is named once (twice: {', '.join(twice)})")
         return self
 
 
@@ -199,7 +199,7 @@ class Profile:
     def __post_init__(self) -> None:
         checks = Checks(f"profile {self.name}")
         limits = ("equity_cap", "bond_floor", "drawdown_tolerance")
-        checks.shares({where: getattr(self, where) for where in limits}, zero=False)
+        checks.shares({name: getattr(self, name) for name in limits}, zero=False)
         checks.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
         checks.settle()
 
@@ -392,8 +392,8 @@ def risk_safe(scenario: str, ceps: float) -> bool:
 
 def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> Floats:
     checks = Checks(source)
-    given = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
-    values = checks.vector("drawdowns", given, -1.0, "must be shares from -1 to 1, not percentages")
+    raw = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
+    values = checks.vector("drawdowns", raw, -1.0, "must be shares from -1 to 1, not percentages")
     checks.shares({"tolerance": tolerance}, zero=False)
     checks.settle()
     return np.abs(values)

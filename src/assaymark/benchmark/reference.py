@@ -134,13 +134,13 @@ def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
 Values = Mapping[str, float | str]
 """Views, signals or weights by ticker."""
 
-ViewRule = Callable[["Sheet", int], Floats]
+ViewRule = Callable[["MarketTables", int], Floats]
 """Computes views in [-1, 1] from the tables of a prompt and the horizon in days."""
 
-Limits = tuple[float, float]
+InvestorLimits = tuple[float, float]
 """The investor's limits as shares: maximum of equities and crypto, minimum of bonds and cash."""
 
-BookRule = Callable[["Sheet", Floats, Bools, Limits], Floats]
+WeightRule = Callable[["MarketTables", Floats, Bools, InvestorLimits], Floats]
 """Computes weights from views, buy signals (all True if there are none) and limits."""
 
 VERSION: Final = "2"
@@ -166,7 +166,7 @@ FAULTS: Final = (
 """The faults of a reply; the first three forms are still parsed."""
 
 
-def faulty(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
+def faulty_reply(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
     """Return a reply with one of the `FAULTS`."""
     whole, first = reply_text(stage, values), next(iter(values))
     match fault:
@@ -203,7 +203,7 @@ _COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
+class MarketTables:
     """The tables of assets and correlations in a prompt."""
 
     tickers: tuple[str, ...]
@@ -212,18 +212,18 @@ class Sheet:
     correlation: Floats
 
 
-def sheet_of(parts: Sequence[str]) -> Sheet:
+def tables_of(parts: Sequence[str]) -> MarketTables:
     """Parse the market tables from the part of a prompt that has them. Raises `InputError`."""
     for part in parts:
         if "<<<BEGIN assets " in part:
-            return _sheet(part)
+            return _parse_tables(part)
     raise InputError("prompt", ["it shows no table of assets"])
 
 
-def _number(pattern: re.Pattern[str], text: str, what: str) -> float:
+def _number(pattern: re.Pattern[str], text: str, label: str) -> float:
     match = pattern.search(text)
     if not match:
-        raise InputError("prompt", [f"it names no {what}"])
+        raise InputError("prompt", [f"it names no {label}"])
     return float(match.group(1))
 
 
@@ -235,7 +235,7 @@ def _rows(text: str, label: str) -> list[list[str]]:
 
 
 @lru_cache(maxsize=16)
-def _sheet(part: str) -> Sheet:
+def _parse_tables(part: str) -> MarketTables:
     """Parse the market tables of a prompt part; cached for all models that get the same market."""
 
     def value(cell: str) -> float:
@@ -251,28 +251,28 @@ def _sheet(part: str) -> Sheet:
     names = [row[0] for row in tables["correlations"][1:]]
     skipped = len(tables["correlations"][0]) - len(names)
     means = np.array([[value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
-    at = [names.index(one) for one in classes]
+    at = [names.index(kind) for kind in classes]
     correlation = means[np.ix_(at, at)]
     np.fill_diagonal(correlation, 1.0)
-    return Sheet(tuple(row[0] for row in rows), classes, numbers, correlation)
+    return MarketTables(tuple(row[0] for row in rows), classes, numbers, correlation)
 
 
-def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
+def apply_limits(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floats:
     """Adjust weights to the limits: shrink risky classes to the cap and raise safe ones to the floor."""
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
-    book = weights.copy()
-    if (total := float(book[risky].sum())) > most:
-        book[risky] *= most / total
-    short = max(least - float(book[safe].sum()), 0.0)
+    adjusted = weights.copy()
+    if (total := float(adjusted[risky].sum())) > most:
+        adjusted[risky] *= most / total
+    short = max(least - float(adjusted[safe].sum()), 0.0)
     rest = ~safe
-    others = float(book[rest].sum())
-    if others > 0 and (spare := 1.0 - float(book.sum())) < short:
-        book[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
-    basis = book[safe] if book[safe].sum() > 0 else np.ones(int(safe.sum()))
-    book[safe] = basis / basis.sum() * (1.0 - float(book[rest].sum()))
-    return _normal(book)
+    others = float(adjusted[rest].sum())
+    if others > 0 and (spare := 1.0 - float(adjusted.sum())) < short:
+        adjusted[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    basis = adjusted[safe] if adjusted[safe].sum() > 0 else np.ones(int(safe.sum()))
+    adjusted[safe] = basis / basis.sum() * (1.0 - float(adjusted[rest].sum()))
+    return _normalise(adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Rule:
     """The rules of a built-in model for views and weights, its share of solved questions, and a description."""
 
     view: ViewRule
-    book: BookRule
+    book: WeightRule
     skill: float
     does: str
 
@@ -289,28 +289,28 @@ def _view(returns: Floats) -> Floats:
     return np.clip(returns / SCALE, -1.0, 1.0)
 
 
-def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
+def _normalise(amounts: Floats, otherwise: Bools | None = None) -> Floats:
     """Normalise amounts to weights that sum to 1; if all are 0, use equal weights over ``otherwise`` (or all)."""
     chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
     parts = amounts if amounts.sum() > 0 else chosen
     return np.asarray(parts / parts.sum())
 
 
-def _vol(sheet: Sheet, least: float = _SMALLEST_VOL) -> Floats:
+def _vol(sheet: MarketTables, least: float = _SMALLEST_VOL) -> Floats:
     return np.maximum(sheet.numbers["vol_pct"], least)
 
 
-def _extrapolated(sheet: Sheet, horizon: int) -> Floats:
+def _extrapolated(sheet: MarketTables, horizon: int) -> Floats:
     """Views from the mean daily return of 60 days, extrapolated over the horizon."""
     return _view(sheet.numbers["ret60_pct"] * horizon / 60)
 
 
-def _momentum(sheet: Sheet, _: int) -> Floats:
+def _momentum(sheet: MarketTables, _: int) -> Floats:
     """Views from the whole return of the last 60 days, which are the truth of the convention ``reference``."""
     return _view(sheet.numbers["ret60_pct"])
 
 
-def _best_only(sheet: Sheet, _: int) -> Floats:
+def _best_only(sheet: MarketTables, _: int) -> Floats:
     """A view of 1 on the highest Sharpe ratio, -1 on the lowest, and 0 on all others."""
     sharpe = sheet.numbers["sharpe"]
     views = np.zeros(sharpe.size)
@@ -318,28 +318,28 @@ def _best_only(sheet: Sheet, _: int) -> Floats:
     return views
 
 
-def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
+def _highest_sharpe(sheet: MarketTables, views: Floats, buys: Bools, limits: InvestorLimits) -> Floats:
     """Maximum-Sharpe weights as S3 asks, from the prompt's volatilities and class correlations, within the limits."""
     vol = _vol(sheet)
     try:
         weights = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
     except AssayError:  # class means of correlations need not form a valid covariance
-        weights = _normal(buys / vol)
-    return within(weights, sheet, limits)
+        weights = _normalise(buys / vol)
+    return apply_limits(weights, sheet, limits)
 
 
-def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
+def _by_view(_: MarketTables, views: Floats, buys: Bools, __: InvestorLimits) -> Floats:
     """Weights in proportion to positive views."""
-    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
+    return _normalise(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
 
 
-def _sixty_forty(sheet: Sheet, *_: object) -> Floats:
+def _sixty_forty(sheet: MarketTables, *_: object) -> Floats:
     """Sixty percent in equities and forty in bonds, equal weights within each."""
     classes = np.array(sheet.classes)
     weights = np.zeros(classes.size)
     for name, share in (("equity", 0.6), ("bond", 0.4)):
         weights[classes == name] = share / max((classes == name).sum(), 1)
-    return _normal(weights)
+    return _normalise(weights)
 
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
@@ -361,13 +361,13 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "contrarian": Rule(lambda sheet, _: -_momentum(sheet, _), _by_view, 0.5, "buys what fell over 60 days"),
         "steady": Rule(
             lambda sheet, _: np.where(sheet.numbers["vol_pct"] <= np.median(sheet.numbers["vol_pct"]), 0.5, 0.0),
-            lambda sheet, _, buys, __: _normal(buys / _vol(sheet) ** 2), 0.9,
+            lambda sheet, _, buys, __: _normalise(buys / _vol(sheet) ** 2), 0.9,
             "prefers the calmer half, weighted by inverse variance",
         ),
         "cautious": Rule(
             _extrapolated,
-            lambda sheet, _, buys, limits: within(
-                _normal(buys / _vol(sheet, 0.01)), sheet, (0.8 * limits[0], min(1.2 * limits[1], 1.0))
+            lambda sheet, _, buys, limits: apply_limits(
+                _normalise(buys / _vol(sheet, 0.01)), sheet, (0.8 * limits[0], min(1.2 * limits[1], 1.0))
             ),
             0.7, "weights by inverse volatility, well within the profile",
         ),
@@ -421,7 +421,7 @@ class ReferenceBenchmarkModel:
             counted = Counter(values.values())
             reason = f"The threshold is kept to: {', '.join(f'{counted[signal]} {signal}' for signal in SIGNALS)}."
         else:
-            sheet = sheet_of(parts)
+            sheet = tables_of(parts)
             if stage == "S1":
                 horizon = _HORIZON.search(task)
                 meant = rule.view(sheet, int(horizon.group(1)) if horizon else 21)
@@ -444,7 +444,7 @@ class ReferenceBenchmarkModel:
                 reason = f"The rule '{self.word}' gives weight to {len(rounded)} assets. The largest are {shown}."
             values |= rounded
         if self.word == "garbled":
-            return faulty(FAULTS[int(drawn.integers(len(FAULTS)))], stage, values)
+            return faulty_reply(FAULTS[int(drawn.integers(len(FAULTS)))], stage, values)
         return reply_text(stage, values, rationale=reason), "stop"
 
 

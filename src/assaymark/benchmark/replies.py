@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.market import MarketState
 from assaymark.benchmark.plan import PROFILE_WORDS, Profile
 from assaymark.benchmark.scores import SIGNALS, Convention, Position, Signal, Stage, StageState
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext, is_outside
 from assaymark.market import Listing
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row, shown, strict_json
+from assaymark.prompting import PromptTemplate, Rejected, brief, fence, prompt_template, row, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
 
@@ -49,7 +49,7 @@ _NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
 _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
 
 
-Found = tuple[dict[str, list[JSON]], dict[str, JSON], str]
+FoundValues = tuple[dict[str, list[JSON]], dict[str, JSON], str]
 """Values found in a reply: by ticker, those of unknown tickers, and the reason why its JSON could not be parsed."""
 
 
@@ -65,7 +65,7 @@ def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Ite
 
 def find_values(
     text: str, tickers: tuple[str, ...], key: str, column: str, cut: bool = False, *, salvage: bool = False
-) -> Found:
+) -> FoundValues:
     """Find every value for a ticker in a reply: in its JSON, else in complete rows of JSON, else line by line."""
     names, pattern, comma = _patterns(tickers)
     values, unknown, reasons = dict[str, list[JSON]](), dict[str, JSON](), list[str]()
@@ -77,9 +77,9 @@ def find_values(
             values.setdefault(name, []).append(value)
 
     def add_rows(rows: Iterable[JSON]) -> None:  # such as ``{"ticker": ..., "view": ...}``; others are skipped
-        for given in rows:
-            if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
-                add(given[TICKER], given[column])
+        for item in rows:
+            if isinstance(item, dict) and isinstance(item.get(TICKER), str) and column in item:
+                add(item[TICKER], item[column])
 
     text = text.rpartition("</think>")[2]  # without visible reasoning
     for raw in _json_in(objects_in(text, key), reasons):
@@ -136,9 +136,9 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
     return {ticker.upper(): ticker for ticker in tickers}, line, comma
 
 
-def named(tickers: list[str]) -> str:
+def name_list(tickers: list[str]) -> str:
     """Format the first tickers for a message, with the number of the others."""
-    few = (one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
+    few = (one if one.isascii() and one.isprintable() and len(one) < 20 else brief(one) for one in tickers[:3])
     return ", ".join(few) + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
@@ -179,13 +179,13 @@ class _Unreadable(ValueError):
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
     """Parse an S1 reply: views in [-1, 1], 0 for assets without a usable value."""
-    read, state = _read(reply, tickers, "S1", "0")
+    read, state = _parse(reply, tickers, "S1", "0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
     """Parse an S2 reply: a signal for each asset, hold without a usable one; None if there is none at all."""
-    read, state = _read(reply, tickers, "S2", "hold")
+    read, state = _parse(reply, tickers, "S2", "hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
@@ -198,26 +198,26 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
         return None, StageState("truncated", "the reply was cut, and half a book is none")
     values, unknown, reason = find_values(reply.text, tickers, *FORMS["S3"])
     if not values and not unknown:
-        return None, _nothing(reply.text, reason)
+        return None, _no_values(reply.text, reason)
     signed: dict[str, tuple[float, bool]] = {}
-    for ticker, given in values.items():
+    for ticker, raw in values.items():
         try:
-            signed[ticker] = _one(given, "S3")
+            signed[ticker] = _single_value(raw, "S3")
         except _Unreadable as exc:
             return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
-    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
-    wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in book.items() if weight < -_TINY]
-    total, reasons = math.fsum(book.values()), [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
+    shares = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
+    wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in shares.items() if weight < -_TINY]
+    total, reasons = math.fsum(shares.values()), [_NOT_ASKED + name_list(sorted(unknown))] * bool(unknown)
     if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
-        book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
-    wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in book.items() if weight > 1 + _TINY]
+        shares, total = {ticker: weight / 100 for ticker, weight in shares.items()}, total / 100
+    wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in shares.items() if weight > 1 + _TINY]
     if not abs(total - 1) <= MOST_OFF:
         wrong.append(f"weights must sum to 1 (got {total:.4g})")
     if wrong:
         return None, StageState("invalid", wrong[0])
     if abs(total - 1) > ROUNDING:
         reasons.append(f"weights sum to {total:.4g}, brought to 1")
-    weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
+    weights = np.array([max(shares.get(ticker, 0.0), 0.0) for ticker in tickers])
     weights = weights / weights.sum()
     weights.setflags(write=False)
     return weights, StageState("partial" if reasons else "ok", "; ".join(reasons))
@@ -236,44 +236,44 @@ def _unusable(reply: Reply) -> StageState | None:
     if reply.finish == "refusal":
         return StageState("refused", "the provider reports a refusal")
     if reply.finish == "failed":
-        return StageState("invalid", f"no answer: {shown(reply.text)}")
+        return StageState("invalid", f"no answer: {brief(reply.text)}")
     if len(reply.text) > MOST_CHARACTERS:
         return StageState("invalid", f"longer than {MOST_CHARACTERS} characters (got {len(reply.text)})")
     return None
 
 
-def _nothing(text: str, json_reason: str) -> StageState:
+def _no_values(text: str, json_reason: str) -> StageState:
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
-        return StageState("refused", f"says that it will not answer: {shown(text.strip()[:50])}")
+        return StageState("refused", f"says that it will not answer: {brief(text.strip()[:50])}")
     reason = "neither the JSON that was asked for nor a line 'TICKER: value'"
     return StageState("invalid", f"{reason} ({json_reason})" if json_reason else reason)
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
+def _parse(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
     if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
     values, unknown, json_reason = find_values(reply.text, tickers, *FORMS[stage], cut, salvage=True)
     if not values and not unknown:
-        return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, json_reason)
+        return {}, StageState("truncated", "cut before the first value") if cut else _no_values(reply.text, json_reason)
     read: dict[str, Any] = {}
     unreadable: list[str] = []
-    for ticker, given in values.items():
+    for ticker, raw in values.items():
         try:
-            read[ticker] = _one(given, stage)
+            read[ticker] = _single_value(raw, stage)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
     missing = [ticker for ticker in tickers if ticker not in values]
     reasons = [f"JSON that cannot be read as a whole: {json_reason}"] if json_reason else []
     if missing:
-        reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {named(missing)}")
+        reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {name_list(missing)}")
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    reasons += [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
+    reasons += [_NOT_ASKED + name_list(sorted(unknown))] * bool(unknown)
     if not read:
         return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
     if cut:
@@ -281,12 +281,12 @@ def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) ->
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
 
-def _one(values: list[JSON], stage: Stage) -> Any:
+def _single_value(values: list[JSON], stage: Stage) -> Any:
     """Return the one distinct value for a ticker. Raises `_Unreadable` if none is usable or they differ."""
     read, reason = [], ""
     for value in values:
         try:
-            read.append(_usable(value, stage))
+            read.append(_parse_value(value, stage))
         except _Unreadable as exc:
             reason = str(exc)
     if not read:
@@ -296,7 +296,7 @@ def _one(values: list[JSON], stage: Stage) -> Any:
     return read[0]
 
 
-def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
+def _parse_value(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
     """Parse a view, a signal, or a weight with a flag for a percentage.
 
     A number may be a JSON number, or a text that begins with one and has no other value.
@@ -305,20 +305,20 @@ def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
         match = _WORD.match(value.strip()) if isinstance(value, str) else None
         if match and _REMARK.match(match.group(2)):
             return match.group(1).lower()
-        raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
+        raise _Unreadable(f"{brief(value)} is none of {', '.join(SIGNALS)}")
     number, percent = value, False
     if isinstance(value, str):
         match = _NUMBER.match(value)
         if match and _REMARK.match(match.group(3)):
             number, percent = float(match.group(1).translate(_TO_MINUS)), bool(match.group(2))
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise _Unreadable(f"{shown(value)} is no number")
+        raise _Unreadable(f"{brief(value)} is no number")
     if not abs(number) <= _LARGEST:
-        raise _Unreadable(f"{shown(value)} is out of all range")
+        raise _Unreadable(f"{brief(value)} is out of all range")
     if stage == "S3":
         return float(number), percent
     if percent:
-        raise _Unreadable(f"{shown(value)} is a percentage")
+        raise _Unreadable(f"{brief(value)} is a percentage")
     if not abs(number) <= 1 + _TINY:
         raise _Unreadable(f"{number:g} is outside -1 to 1")
     return min(max(float(number), -1.0), 1.0)
@@ -355,15 +355,15 @@ def outside_call(
         context = Context(**about) if asked is None else QuestionContext(**about, template=asked[0], given=asked[1])
         parts = [canonical_json(AgentRequest(context, reply_schema))]
     else:
-        own, numbers = market
+        members, numbers = market
         # One object in three texts, so that the market of a date is stored once for all calls.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **own})[1:-1]},", f"{numbers.text}}}}}"]
+        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **members})[1:-1]},", f"{numbers.text}}}}}"]
     messages = (Message("user", tuple(map(Text.of, parts))),)
     return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
 
-def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
+def market_numbers(known: MarketState, listings: Sequence[Listing]) -> Text:
     """Return the market of a date as JSON members of a `MarketContext`, shared by all stages, profiles and agents."""
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
     places = {listing.id: listing for listing in listings}
@@ -379,8 +379,8 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         rows += [(line.ticker, "regime", line.regime, "text", ""), (line.ticker, "beta", line.beta, "ratio", "")]
         rows.append((line.ticker, "duration", line.duration, "years", ""))
     facts = [
-        Fact(f"{who or 'macro'}.{name}", who, name, value, unit, available_at=at, note=note)
-        for who, name, value, unit, note in rows
+        Fact(f"{subject or 'macro'}.{name}", subject, name, value, unit, available_at=at, note=note)
+        for subject, name, value, unit, note in rows
         if value is not None
     ]  # fmt: skip
     members = {
@@ -453,18 +453,18 @@ def _system() -> Message:
     return Message("system", (Text.of(stage_template().part("system")),))
 
 
-def market_text(known: Known) -> Text:
+def market_text(known: MarketState) -> Text:
     """Return the market in the form of prompts, the same text for all stages and models."""
-    parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(known).items()}
+    parts = {name: fence(name, _table(columns, rows)) for name, (columns, rows) in prompt_tables(known).items()}
     day, lookback = known.day.isoformat(), known.returns.shape[0]
     return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
 
-Layer = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+PromptTable = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """A table in a prompt: its column names and its rows."""
 
 
-def layers(known: Known) -> dict[str, Layer]:
+def prompt_tables(known: MarketState) -> dict[str, PromptTable]:
     """Return the tables of a date in the form of prompts, the same for all models."""
     assets, macro, classes, news = [], [], [], []
     for line in known.lines:
@@ -480,8 +480,8 @@ def layers(known: Known) -> dict[str, Layer]:
         classes.append((group.asset_class, *whole, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
-        named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
-        news.append((item.published_at.date().isoformat(), item.source, named or ABSENT, item.text))
+        name_list = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
+        news.append((item.published_at.date().isoformat(), item.source, name_list or ABSENT, item.text))
     names = (group.asset_class for group in known.lines_by_class)
     return {
         "assets": (COLUMNS, tuple(assets)),
@@ -492,7 +492,7 @@ def layers(known: Known) -> dict[str, Layer]:
 
 
 def stage_call(
-    agent: AgentSpec, stage: Stage, known: Known, market: Text, numbers: Text | None, convention: Convention,
+    agent: AgentSpec, stage: Stage, known: MarketState, market: Text, numbers: Text | None, convention: Convention,
     horizon: int, views: Floats, signals: Sequence[Signal], position: Position, tickers: Sequence[str],
     profile: Profile, cost_bps: float,
 ) -> CallSpec:  # fmt: skip
@@ -500,17 +500,17 @@ def stage_call(
     places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
     stated = {ticker: float(views[at]) for ticker, at in places.items()}
     # the members of a `MarketContext` that belong to one call, not to the market
-    own: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
-    own |= {"portfolio": None, "constraints": (), "profile": None}
+    members: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
+    members |= {"portfolio": None, "constraints": (), "profile": None}
     more: dict[str, Any] = {}
     if stage == "S1":
         paper = convention == "paper"
         more = {"count": len(places), "scale": stage_template().filled("scale", horizon=horizon) if paper else ""}
-        own["horizon_days"] = horizon if paper else None
+        members["horizon_days"] = horizon if paper else None
     elif stage == "S2":
         table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in stated.items()))
         more = {"count": len(stated), "day": day, "views": fence("views", table), "threshold": THRESHOLD[convention]}
-        own["views"] = stated
+        members["views"] = stated
     else:
         rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
         weights = position.weights
@@ -534,7 +534,7 @@ def stage_call(
             ("value_at_risk_95", profile.var_limit, "ratio", "portfolio"),
             ("fee", cost_bps, "bps", "order"),
         )
-        own |= {
+        members |= {
             "horizon_days": horizon, "views": stated, "signals": {ticker: signals[at] for ticker, at in places.items()},
             "weights": shares, "portfolio": Portfolio("USD", cash, nav, positions=units),
             "constraints": tuple(Constraint(k, x, unit, scope) for k, x, unit, scope in limits),
@@ -549,8 +549,8 @@ def stage_call(
     parts = (asked,) if stage == "S2" else (market, asked)
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
-        given = None if numbers is None else (own, numbers)
-        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, given)
+        data = None if numbers is None else (members, numbers)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, data)
     return CallSpec.to(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
 
 

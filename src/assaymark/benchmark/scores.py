@@ -109,7 +109,7 @@ class DateResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CallExcerpt:
     """Excerpts of one call and its reply; ``cut``: the ledger has more; ``missing``: no reply came."""
 
     prompt: str = ""
@@ -129,7 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
-    heard: Mapping[tuple[date, Stage], Heard] = field(default_factory=dict)
+    heard: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
 
 
 __all__ = [
@@ -155,35 +155,35 @@ class Checks(Validator):
     def shares(self, values: Mapping[str, float], *, zero: bool = True) -> None:
         """Record numbers that are not from 0 (or, without ``zero``, just above it) to 1."""
         low = 0.0 if zero else float(np.nextafter(0.0, 1.0))
-        for where, value in values.items():  # `number` takes half-open ranges
+        for name, value in values.items():  # `number` takes half-open ranges
             wanted = "from 0 to 1" if zero else "above 0 and at most 1"
-            self.number(where, value, low, float(np.nextafter(1.0, 2.0)), wanted)
+            self.number(name, value, low, float(np.nextafter(1.0, 2.0)), wanted)
 
     def finite(self, values: Mapping[str, float]) -> None:
         """Record numbers that are not finite."""
-        for where, value in values.items():
-            self.number(where, value, -np.inf, np.inf, "a finite number")
+        for name, value in values.items():
+            self.number(name, value, -np.inf, np.inf, "a finite number")
 
-    def vector(self, where: str, values: ArrayLike, low: float = 0.0, what: str = "must be from 0 to 1") -> Floats:
+    def vector(self, name: str, values: ArrayLike, low: float = 0.0, rule: str = "must be from 0 to 1") -> Floats:
         """Return an array of values from ``low`` to 1."""
-        array = self.array(where, values, (1,))
+        array = self.array(name, values, (1,))
         if array is None:
             return np.empty(0)
-        self.none_of(~((array >= low) & (array <= 1)), where, what, array)
+        self.none_of(~((array >= low) & (array <= 1)), name, rule, array)
         return array
 
-    def held(self, where: str, values: ArrayLike) -> Floats:
+    def held(self, name: str, values: ArrayLike) -> Floats:
         """Return weights of at least 0 that sum to at most 1, scaled to 1 if they were rounded."""
-        array = self.array(where, values, (1,))
-        return np.empty(0) if array is None else self.weights(where, array, least=0.0)
+        array = self.array(name, values, (1,))
+        return np.empty(0) if array is None else self.weights(name, array, least=0.0)
 
-    def same_length(self, where: str, answers: Floats, true: Floats) -> None:
+    def same_length(self, name: str, answers: Floats, true: Floats) -> None:
         """Record answers that are not as many as their truths."""
         if answers.size and true.size and answers.size != true.size:
-            self.add(where, f"must be as many as the truths (got {answers.size} and {true.size})")
+            self.add(name, f"must be as many as the truths (got {answers.size} and {true.size})")
 
 
-def clipped(value: float) -> float:
+def clip(value: float) -> float:
     """Clip ``value`` to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
 
@@ -303,12 +303,12 @@ def s3_score(
     checks.shares({"alpha": alpha})
     totals, means = _by_class(checks, first, corr, classes)
     spread = (_intra(totals, means) + _inter(totals, means, convention)) / 2.0
-    return clipped(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
+    return clip(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
 
 
 def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
     apart = np.abs(w - w_star)
-    return clipped(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
+    return clip(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
 
 
 def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
@@ -339,8 +339,8 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
 
 
 def _intra(totals: Floats, means: Floats) -> float:
-    own = np.diag(means)
-    return clipped(1.0 - float(totals @ np.where(own > 0, own, 0.0)))
+    within = np.diag(means)
+    return clip(1.0 - float(totals @ np.where(within > 0, within, 0.0)))
 
 
 def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
@@ -351,7 +351,7 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
     if mass == 0:
         return 1.0 if convention == "reference" else 0.0
     across = float((pairs * np.where(np.isfinite(means), means, 0.0)).sum()) / mass
-    return clipped((1.0 - across) / 2.0)
+    return clip((1.0 - across) / 2.0)
 
 
 def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
@@ -385,7 +385,7 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     checks.shares({"penalty": penalty})
     checks.settle()
     drops = float(np.maximum(scores[:-1] - scores[1:], 0.0).sum())
-    return clipped(float(scores.mean()) - penalty * drops)
+    return clip(float(scores.mean()) - penalty * drops)
 
 
 def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[str, float]) -> float:
@@ -409,13 +409,13 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     0.75
     """
     checks = Checks("s1_score")
-    answers, true = _aligned(checks, "views", views, truth, 0.0)
+    answers, true = _align(checks, "views", views, truth, 0.0)
     first, second = (
-        checks.vector(where, raw, -1.0, "must be from -1 to 1") for where, raw in (("views", answers), ("truth", true))
+        checks.vector(name, raw, -1.0, "must be from -1 to 1") for name, raw in (("views", answers), ("truth", true))
     )
     checks.same_length("views", first, second)
     checks.settle()
-    return clipped(1.0 - float(np.abs(first - second).mean()) / 2.0)
+    return clip(1.0 - float(np.abs(first - second).mean()) / 2.0)
 
 
 def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[Signal] | Mapping[str, Signal]) -> float:
@@ -434,10 +434,10 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     0.5
     """
     checks = Checks("s2_score")
-    answers, true = _aligned(checks, "signals", signals, truth, "hold")
-    for where, words in (("signals", answers), ("truth", true)):
+    answers, true = _align(checks, "signals", signals, truth, "hold")
+    for name, words in (("signals", answers), ("truth", true)):
         if wrong := [word for word in words if word not in SIGNALS]:
-            checks.add(where, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
+            checks.add(name, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
     if len(true) == 0:
         checks.add("truth", "at least one signal is needed (got 0)")
     elif len(answers) != len(true):
@@ -463,10 +463,10 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     0.648
     """
     checks = Checks("s4_score")
-    for where, value in (("turnover", turnover), ("turnover_star", turnover_star)):
-        checks.number(where, value, 0.0, np.inf, "0 or more")
+    for name, value in (("turnover", turnover), ("turnover_star", turnover_star)):
+        checks.number(name, value, 0.0, np.inf, "0 or more")
     checks.settle()
-    return clipped(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
+    return clip(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
 
 
 def s5_score(
@@ -491,18 +491,18 @@ def s5_score(
     0.48
     """
     checks = Checks("s5_score")
-    for where, flag in (("rebalance", rebalance), ("rebalance_star", rebalance_star)):
+    for name, flag in (("rebalance", rebalance), ("rebalance_star", rebalance_star)):
         if not isinstance(flag, (bool, np.bool_)):
-            checks.add(where, f"must be True or False (got {flag!r})")
+            checks.add(name, f"must be True or False (got {flag!r})")
     checks.finite({"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star})
     checks.settle()
     errors = [
         abs(answer - true) / max(abs(true), RISK_FLOOR) for answer, true in ((var, var_star), (drawdown, drawdown_star))
     ]
-    return clipped(0.5 * float(rebalance == rebalance_star) + 0.5 * clipped(1.0 - sum(errors) / 2.0))
+    return clip(0.5 * float(rebalance == rebalance_star) + 0.5 * clip(1.0 - sum(errors) / 2.0))
 
 
-def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
+def _align(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
     """Return answers and truths in one order; of two mappings that of the truths, missing answers neutral."""
     if isinstance(replies, Mapping) and isinstance(true, Mapping):
         answers = [replies.get(name) for name in true]

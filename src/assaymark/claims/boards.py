@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
+from assaymark.claims.findings import SMALL_GAP, Fields, Finding, cluster_findings
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, direction
+from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
@@ -122,14 +122,14 @@ class _BoardFamily:
         self.levels: dict[Board, dict[str, Measurement]] = {}
         for board in boards:
             own = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
-            self.levels[board] = {one.labels["model"]: one for one in sorted(own, key=lambda one: one.labels["model"])}
+            self.levels[board] = {row.labels["model"]: row for row in sorted(own, key=lambda row: row.labels["model"])}
         self.scored = {
             board: {model: item for model, item in levels.items() if item.value is not None}
             for board, levels in self.levels.items()
         }
-        models, names = sorted({model for each in self.levels.values() for model in each}), {one.name for one in boards}
+        models, names = sorted({model for of in self.levels.values() for model in of}), {board.name for board in boards}
         compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
-        index = rule.index([one for one in compared if one.labels["dimension"] in names], agents=models, families=())
+        index = rule.index([row for row in compared if row.labels["dimension"] in names], agents=models, families=())
         rows = {
             self.scale[board]: tuple(row_of(index, board.name, *pair) for pair in combinations(models, 2))
             for board in boards
@@ -148,13 +148,13 @@ class _BoardFamily:
         asked: list[tuple[ComparisonClaim, str]] = [(FIRST, of), (ABOVE, "")]
         for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
             for high, *other in combinations(models, kind.subjects):
-                named = (high,) if kind is FIRST else direction(name, high, other[0], self.known)
+                named = (high,) if kind is FIRST else higher_first(name, high, other[0], self.known)
                 yield replace(kind.claim(name, *named, size=size, on=board.words), scope="benchmark")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
         """Decide one claim, also under the other rules."""
         fields, kind, rules = self._fields(board, claim, self.rules), ORDERS[claim.id.partition("[")[0]], self.rules
-        level, says = fields.level, claim.statement
+        level, text = fields.level, claim.statement
         late = [] if rules.preregistered else [Condition("not-preregistered", NOT_PREREGISTERED)]
         variants = kind.other_rules(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
         fragility: dict[str, Level] = {name: self._fields(board, claim, case).level for name, case in variants.items()}
@@ -163,10 +163,10 @@ class _BoardFamily:
             conditions = [condition for finding in fields.findings for condition in finding.conditions] + late
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
             conditions += [SMALL_GAP] if small else []
-            fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
-            says = kind.says(claim, fields, self.known) if kind is WITHIN else says
+            fragility |= dict.fromkeys(self._reversals(board, claim, fields.evidence.pairs), "no-claim")
+            text = kind.says(claim, fields, self.known) if kind is WITHIN else text
         reasons = [fields.evidence.reason_at(level), *(condition.text for condition in late)]
-        return fields.verdict(plan_hash, says, reasons, conditions, fragility)
+        return fields.verdict(plan_hash, text, reasons, conditions, fragility)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
         """Return a board with the tiers and ranks that its supported claims imply."""
@@ -188,18 +188,18 @@ class _BoardFamily:
         return replace(ranking, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
-        evidence = (self._first if len(claim.subjects) == 1 else self._pair)(board, claim, rules)
-        turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
-        if turned and evidence.status == "stable":
+        evidence = (self._first_rank if len(claim.subjects) == 1 else self._pair_evidence)(board, claim, rules)
+        reversals = self._reversals(board, claim, evidence.pairs) if evidence.published else {}
+        if reversals and evidence.status == "stable":
             evidence = replace(evidence, status="rule-dependent")
-        findings = [Finding("stability", "turned", None, tuple(turned.values()))] if turned else []
+        findings = [Finding("stability", "turned", None, tuple(reversals.values()))] if reversals else []
         if evidence.published:
-            findings += clusters_of(claim, evidence, self.known)
+            findings += cluster_findings(claim, evidence, self.known)
         if claim.asserts_order:
             findings += missing_findings(self.missing, evidence.compared)
         return Fields.unjudged(claim, evidence, findings, rules.preregistered)
 
-    def _pair(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
+    def _pair_evidence(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         """Return the evidence on a pair: for an order, or for equivalence, which is a separate test family."""
         orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
@@ -224,18 +224,18 @@ class _BoardFamily:
             reason = f"The difference is not resolved: {tail}."
         else:
             over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
-            gap = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
-            reason = f"The difference is {gap} over {over}: {tail}."
+            difference = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
+            reason = f"The difference is {difference} over {over}: {tail}."
         return ClaimEvidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
 
-    def _first(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
+    def _first_rank(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
         (model,), level = claim.subjects, orders.level(scale)
         if model not in scored:
             item = self.levels[board][model]
             return ClaimEvidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
         pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
-        rests = tuple(self.known.contrast(board.name, pair.row.high, pair.row.low).id for pair in pairs)
+        ids = tuple(self.known.contrast(board.name, pair.row.high, pair.row.low).id for pair in pairs)
         untested = [pair.other(model) for pair in pairs if not pair.row.testable]
         leads = all(pair.row.high == model for pair in pairs)
         # With an unscored model there is no leader over all; a model above every scored one still counts as first.
@@ -255,31 +255,31 @@ class _BoardFamily:
             lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
-        return ClaimEvidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
+        return ClaimEvidence(status, reason, ids, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
+    def _reversals(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """Return the changes that reverse a claim (another convention, a part left out), each with its condition."""
         margin = None if claim.asserts_order else self.rules.margin
         reversals: dict[str, list[str]] = {}
         for high, low in ((pair.row.high, pair.row.low) for pair in pairs):
             detail = self.known.contrast(board.name, high, low).detail
-            for what, value in [(self.other, detail.get("other")), *sorted(detail.get("without", {}).items())]:
+            for change, value in [(self.other, detail.get("other")), *sorted(detail.get("without", {}).items())]:
                 if isinstance(value, (int, float)) and (value <= 0 if margin is None else abs(value) >= margin):
-                    reversals.setdefault(what, []).append(f"{high} and {low}")
+                    reversals.setdefault(change, []).append(f"{high} and {low}")
         conditions = {}
-        for what, turned in sorted(reversals.items()):
+        for change, reversed in sorted(reversals.items()):
             if margin is not None:
                 words = "the two score further apart"
             elif len(pairs) == 1:
                 words = "the order is the other way round"
-            elif len(turned) == len(pairs):
+            elif len(reversed) == len(pairs):
                 words = f"all {len(pairs)} pairs are the other way round"
             else:
-                which = f": {listing(turned)}" if len(turned) <= 3 else ""
-                verb = "is" if len(turned) == 1 else "are"
-                words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
-            name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
-            conditions[what] = Condition(name, f"{by} {what} {words}.")
+                which = f": {listing(reversed)}" if len(reversed) <= 3 else ""
+                verb = "is" if len(reversed) == 1 else "are"
+                words = f"{len(reversed)} of the {len(pairs)} pairs {verb} the other way round{which}"
+            name, by = ("other-convention", "By") if change == self.other else ("left-out-part", "Without")
+            conditions[change] = Condition(name, f"{by} {change} {words}.")
         return conditions
 
 
@@ -309,25 +309,25 @@ class _FactClaims:
         self.plan_hash, self.rules = plan_hash, rules
 
     def _verdict(
-        self, claim: Claim, reason: str, rests: Sequence[str], withheld: StabilityStatus | None = None,
-        turned: Sequence[str] = (), words: str = "", findings: Sequence[Finding] = (),
+        self, claim: Claim, reason: str, ids: Sequence[str], withheld: StabilityStatus | None = None,
+        reversals: Sequence[str] = (), words: str = "", findings: Sequence[Finding] = (),
     ) -> Verdict:  # fmt: skip
         """Return the verdict on a claim that holds, or with status ``withheld`` on one that is not supported.
 
-        ``turned`` names what reverses the claim, and ``words`` say how it reads then.
+        ``reversals`` are the changes that reverse the claim, and ``words`` describe it then.
         """
         early = self.rules.preregistered
-        conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if turned else []
+        conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if reversals else []
         conditions += [condition for finding in findings for condition in finding.conditions]
         conditions += [] if early else [Condition("not-preregistered", NOT_PREREGISTERED)]
-        status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
+        status: StabilityStatus = withheld or ("rule-dependent" if reversals else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
-        fields = Fields.unjudged(claim, ClaimEvidence(status, reason, tuple(rests)), findings, early)
-        stated, levels = () if fields.level == "no-claim" else conditions, dict.fromkeys(turned, "no-claim")
+        fields = Fields.unjudged(claim, ClaimEvidence(status, reason, tuple(ids)), findings, early)
+        stated, levels = () if fields.level == "no-claim" else conditions, dict.fromkeys(reversals, "no-claim")
         reasons = (reason,) if early else (reason, NOT_PREREGISTERED)
         return fields.verdict(self.plan_hash, claim.statement, reasons, stated, levels)  # type: ignore[arg-type]
 
-    def drawdowns(self, items: Sequence[Measurement], profile: str, gone: Sequence[Measurement]) -> list[Verdict]:
+    def drawdowns(self, items: Sequence[Measurement], profile: str, left_out: Sequence[Measurement]) -> list[Verdict]:
         """Return the verdict on how many models stay within a profile's drawdown limit, then one for each model."""
         models = sorted({item.labels["model"] for item in items})
         by_model = {model: [item for item in items if item.labels["model"] == model] for model in models}
@@ -338,18 +338,18 @@ class _FactClaims:
             return [*each.values()]
         passing = sum(" stays within " in verdict.claim.statement for verdict in rest)
         limit = _percent(float(windows[0].detail["tolerance"]))
-        findings = [*missing_findings(gone)]
+        findings = [*missing_findings(left_out)]
         of = counted(len(rest), "model") + (" with a score" if findings else "")
         within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
-        says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
-        subjects, rests = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
-        claim = _claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
+        text = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
+        subjects, ids = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
+        claim = _bench_claim("gates", {"profile": profile}, text, subjects, f"drawdown, {profile}")
         if any(verdict.publication_level == "no-claim" for verdict in rest):
-            whole = self._verdict(claim, "Not every stress window was run for every model.", rests, "stable")
+            whole = self._verdict(claim, "Not every stress window was run for every model.", ids, "stable")
         else:
-            turned = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
+            flips = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
             reason = "Counted from what happened in each window; each is one history."
-            whole = self._verdict(claim, reason, rests, None, turned, f"this differs for {listing(turned)}.", findings)
+            whole = self._verdict(claim, reason, ids, None, flips, f"this differs for {listing(flips)}.", findings)
         return [whole, *each.values()]
 
     def _gate(self, windows: Sequence[Measurement], model: str, profile: str) -> Verdict:
@@ -359,17 +359,17 @@ class _FactClaims:
         def broken(value: float | None) -> bool:
             return value is None or value > limit + _ROUNDING
 
-        where = listing([
+        breaches = listing([
             f"{item.labels['window']} ({_percent(item.value)})"
             for item in windows
             if item.value is not None and broken(item.value)
         ])  # fmt: skip
-        says = f"falls by more than {_percent(limit)} under the {profile} profile in {where}"
-        if not where:
+        text = f"falls by more than {_percent(limit)} under the {profile} profile in {breaches}"
+        if not breaches:
             every = f"all {count_words(len(windows))} stress windows"
-            says = f"stays within a drawdown of {_percent(limit)} in {every} under the {profile} profile"
+            text = f"stays within a drawdown of {_percent(limit)} in {every} under the {profile} profile"
         labels, ids = {"model": model, "profile": profile}, [item.id for item in windows]
-        claim = _claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
+        claim = _bench_claim("gate", labels, f"{model} {text}.", (model,), f"drawdown, {profile}")
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
             return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
         planned, measured = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
@@ -382,18 +382,18 @@ class _FactClaims:
             f"Maximum drawdown: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. "
             "Each window is one history: this is what happened, and it has no interval."
         )
-        turned = [item.labels["window"] for item in windows if broken(item.value) != broken(_other(item))]
-        verb = "falls" if len(turned) == 1 else "fall"
+        reversals = [item.labels["window"] for item in windows if broken(item.value) != broken(_other_value(item))]
+        verb = "falls" if len(reversals) == 1 else "fall"
         return self._verdict(
-            claim, reason, ids, None, turned, f"{listing(turned)} {verb} on the other side of the limit."
+            claim, reason, ids, None, reversals, f"{listing(reversals)} {verb} on the other side of the limit."
         )
 
     def beats(self, item: Measurement, p: float, alpha: float) -> Verdict:
         """Return the verdict on whether a model beats equal weight in the calm window; ``p`` is Holm-adjusted."""
         model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
-        says = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
+        text = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
         labels = {"model": model, "profile": profile, "window": window}
-        claim = _claim("beats", labels, says, (model,), f"Sharpe ratio, {profile}")
+        claim = _bench_claim("beats", labels, text, (model,), f"Sharpe ratio, {profile}")
         if item.value is None:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
             return self._verdict(claim, f"{about} {item.state}.", [item.id], "not tested")
@@ -401,39 +401,39 @@ class _FactClaims:
             # The sign of an unsupported difference is not revealed.
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
             return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
-        other = _other(item)
-        turned = [self.rules.other] if other is not None and other <= 0 else []
+        other = _other_value(item)
+        reversals = [self.rules.other] if other is not None and other <= 0 else []
         value = f"{number(item.value)}{ends_words(item.low, item.high)}"
         reason = f"The difference is {value}, {p_words(p)} after Holm, {threshold(alpha)}."
-        return self._verdict(claim, reason, [item.id], None, turned, "the difference is not above zero.")
+        return self._verdict(claim, reason, [item.id], None, reversals, "the difference is not above zero.")
 
-    def agreement(self, item: Measurement, gone: Sequence[Measurement]) -> Verdict:
+    def agreement(self, item: Measurement, left_out: Sequence[Measurement]) -> Verdict:
         """Return the verdict on whether the questions and the pipeline rank models alike (Spearman's rho)."""
         low, high, ends, agreed = item.low, item.high, ends_words(item.low, item.high), self.rules.agreed
         agree = low is not None and low > agreed
         rho = "is not defined" if item.value is None else f"is {number(item.value)}"
         order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
-        says = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {rho}{ends}."
-        claim = _claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
+        text = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {rho}{ends}."
+        claim = _bench_claim("dissociation", dict(item.labels), text, (), "questions and pipeline")
         if low is None or high is None:
             reason = f"The rank correlation has no interval: {item.state}."
             return self._verdict(claim, reason, [item.id], "not tested")
         if low <= agreed <= high:
             reason = f"The interval{ends} contains {number(agreed)}, so neither is shown."
             return self._verdict(claim, reason, [item.id], "tie-class")
-        other = _other(item)
-        turned = [self.rules.other] if other is not None and (other > agreed) != agree else []
+        other = _other_value(item)
+        reversals = [self.rules.other] if other is not None and (other > agreed) != agree else []
         words = "" if other is None else f"it is {number(other)}."
         side = "above" if agree else "below"
         reason = f"The whole interval lies {side} {number(agreed)}. It is about these models only."
-        return self._verdict(claim, reason, [item.id], None, turned, words, [*missing_findings(gone)])
+        return self._verdict(claim, reason, [item.id], None, reversals, words, [*missing_findings(left_out)])
 
 
-def _claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str) -> Claim:
-    return Claim(measurement_id(kind, labels), "benchmark", says, subjects, dimension, asserts_order=kind == "beats")
+def _bench_claim(kind: str, labels: dict[str, str], text: str, subjects: tuple[str, ...], dimension: str) -> Claim:
+    return Claim(measurement_id(kind, labels), "benchmark", text, subjects, dimension, asserts_order=kind == "beats")
 
 
-def _other(item: Measurement) -> float | None:
+def _other_value(item: Measurement) -> float | None:
     other = item.detail.get("other", item.value)
     return float(other) if isinstance(other, (int, float)) else None
 

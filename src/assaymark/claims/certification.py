@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import PUT
-from assaymark.claims.levels import Index, Rules, SeasonGates, rejecting
-from assaymark.claims.messages import Said, english, stand_ins
+from assaymark.claims.findings import HUMAN_P
+from assaymark.claims.levels import Index, Rules, SeasonGates, usable_tests
+from assaymark.claims.messages import Phrase, built_in_text, english
 from assaymark.claims.orders import PairRow, rows_of, summary_of
-from assaymark.claims.verdicts import ask_people, kind_of
-from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, parts_of
+from assaymark.claims.verdicts import kind_of, prepare_human_tests
+from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, display_parts
 from assaymark.notebook import Quote as SaidPart
 from assaymark.protocol import AgentSpec, Study
 from assaymark.records import AGGREGATE, JSON, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
@@ -55,7 +55,7 @@ class Stored(NamedTuple):
     parts: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     called: str = ""
-    given: str = ""
+    note: str = ""
 
 
 KEPT: Final[Mapping[str, Stored]] = {
@@ -135,28 +135,28 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
     """Return the certificate of one verdict as plain JSON, from which `assaymark.claims.verify` recomputes it."""
     cache, claim, kind = {} if cache is None else cache, verdict.claim, kind_of(verdict.claim)
     rules = Rules.of(study, preregistered=verdict.preregistered)
-    ask_people(study, index, rules)
+    prepare_human_tests(study, index, rules)
     # The measurements behind the verdict, and those that recomputing it under all rules needs
-    rests, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
+    used, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
     if kind == "cell":
-        rests |= {item.id for name in always for item in index.named(name)}
+        used |= {item.id for name in always for item in index.named(name)}
     else:
         agents = index.agents if kind == "first" else claim.subjects
         on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
         on_dimension |= set() if index.tested(claim.dimension) else {"score.effect"}
         on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
         for item in (
-            one for name in (*on_dimension, *always, "panel.families", "terse.share") for one in index.named(name)
+            entry for name in (*on_dimension, *always, "panel.families", "terse.share") for entry in index.named(name)
         ):
             labels = item.labels
             looked_at = item.name not in on_dimension or labels["dimension"] == claim.dimension
             if item.name == "terse.share":
                 looked_at = labels["agent"] in agents
             elif item.name == "length_matched.contrast":
-                looked_at = looked_at and about(claim, labels["high"], labels["low"])
-            rests |= {item.id} if looked_at else set()
+                looked_at = looked_at and is_about(claim, labels["high"], labels["low"])
+            used |= {item.id} if looked_at else set()
     places = index.once("places", lambda: {name: at for at, name in enumerate(index.by_id)})
-    there = sorted(rests & index.by_id.keys(), key=places.__getitem__)
+    there = sorted(used & index.by_id.keys(), key=places.__getitem__)
     entries = {name: (index.by_id[name], False) for name in there}
     leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and index.tested(AGGREGATE)
     if kind in ("pair", "within") and on_all:
@@ -167,13 +167,13 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
             entries |= {item.id: (item, True) for item in drops if item is not None and item.id not in entries}
     # The pairs outside the claim that the ranking procedure uses, by scale, in the order of names.
     scales = dict[str, JSON]()
-    tests = [] if kind in ("within", "cell") else sorted(rejecting(index, rules).intersection(OTHER_TESTS))
+    tests = [] if kind in ("within", "cell") else sorted(usable_tests(index, rules).intersection(OTHER_TESTS))
     for scale, rows in (rows_of(index) if kind != "cell" and index.tested(claim.dimension) else {}).items():
         if rules.claims_scale(scale):
             needed = claim.dimension != AGGREGATE or scale == AGGREGATE
             about_claim = claim if scale == claim.dimension else None
-            scales[scale] = _stated_rows(index, scale, rows, about_claim, tests, rules) if needed else None
-    others = [p for name, p in index.memo.get(PUT, {}).items() if name != claim.id]
+            scales[scale] = _row_columns(index, scale, rows, about_claim, tests, rules) if needed else None
+    others = [p for name, p in index.memo.get(HUMAN_P, {}).items() if name != claim.id]
     sections: dict[str, list[JSON]] = {
         section: []
         for section in SECTIONS
@@ -191,7 +191,7 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
         if item.name in KEPT and KEPT[item.name].section in sections:
             sections[KEPT[item.name].section].append(cache[item.id, apart])
     return {
-        **_stated_in(verdict, FORMAT),
+        **_verdict_json(verdict, FORMAT),
         "rules": {
             **{name: getattr(rules, name) for name in Rules.__dataclass_fields__},
             "scales": None if rules.scales is None else sorted(rules.scales),
@@ -216,7 +216,7 @@ def certificate_name(verdict: Verdict) -> str:
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
-def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
+def _verdict_json(verdict: Verdict, form: str) -> dict[str, JSON]:
     """Return the header and the verdict of a certificate of format ``form``, for a study or a season."""
     stated = to_json(verdict)
     rests_on = stated.pop("measurements")
@@ -225,7 +225,7 @@ def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
     return {**head, **stated, "tuple": {"claim_scope": verdict.claim.scope, **five}, "rests_on": rests_on}
 
 
-def _stated_rows(
+def _row_columns(
     index: Index, scale: str, rows: Sequence[PairRow], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Return rows as a table of columns; a column of default values only is left out."""
@@ -252,7 +252,7 @@ def _stated_rows(
         }
 
     every = index.once(("columns", scale, *keys), all_columns)
-    own_rows = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
+    own_rows = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if is_about(claim, *pair)]
 
     def others(name: str) -> list[Any]:
         column = every[name]
@@ -260,11 +260,11 @@ def _stated_rows(
             return column[: own_rows[0]] + column[own_rows[0] + 1 :]
         return [value for at, value in enumerate(column) if at not in own_rows] if own_rows else column
 
-    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
-    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
+    with_margins = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
+    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if with_margins else []))
     columns = {name: column for name, column in zip(names, map(others, names), strict=True) if {*column} - {None}}
     places = {name: [at for at, value in enumerate(others(name)) if value] for name in ("untested", "interested")}
-    margins = sorted({margin for name in every["near"] for margin in name}) if near else []
+    margins = sorted({margin for name in every["near"] for margin in name}) if with_margins else []
     beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
     table = {
         "order": "".join(others("order")),
@@ -278,7 +278,7 @@ def _stated_rows(
     return table
 
 
-def about(claim: Claim, high: str, other: str) -> bool:
+def is_about(claim: Claim, high: str, other: str) -> bool:
     """True if a claim about agents compares these two, that is, if every subject of the claim is one of them."""
     return set(claim.subjects) <= {high, other}
 
@@ -314,7 +314,7 @@ def season_certificates(
     absent = (rule.OUTCOME, rule.EFFICIENCY)
     items = [item for item in measurements if item.name in _PARTS and (item.name not in absent or item.value is None)]
     rules = {name: getattr(gates, name) for name in SeasonGates.__dataclass_fields__}
-    rules["hindsight"] = [_said_json(text) for text in gates.hindsight]
+    rules["hindsight"] = [_message_json(text) for text in gates.hindsight]
     for verdict in verdicts:
         claim, tables = verdict.verdict.claim, []
         for item in items:
@@ -323,7 +323,7 @@ def season_certificates(
             if item.name == rule.COMPOSITE and item.value is not None and labels["agent"] not in claim.subjects:
                 continue
             # Tables only if the claim is about the pair.
-            apart = "high" in labels and not about(claim, labels["high"], labels["low"])
+            apart = "high" in labels and not is_about(claim, labels["high"], labels["low"])
             parts = [name for name in _PARTS[item.name] if not (apart and name in ("cluster_sums", "lags"))]
             numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
             detail = {name: to_json(item.detail[name]) for name in parts if name in item.detail}
@@ -333,14 +333,14 @@ def season_certificates(
                 **({"detail": detail} if detail else {}),
             })  # fmt: skip
         common = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
-        yield {**_stated_in(verdict.verdict, SEASON), **common}
+        yield {**_verdict_json(verdict.verdict, SEASON), **common}
 
 
-def _said_json(message: Said) -> dict[str, JSON]:
-    def value(given: Any) -> JSON:
-        return _said_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
+def _message_json(message: Phrase) -> dict[str, JSON]:
+    def value(entry: Any) -> JSON:
+        return _message_json(entry) if isinstance(entry, Phrase) else list(entry) if isinstance(entry, tuple) else entry
 
-    return {"key": message.key, "values": {name: value(given) for name, given in message.values.items()}}
+    return {"key": message.key, "values": {name: value(entry) for name, entry in message.values.items()}}
 
 
 # --- verdicts.json: the verdicts of a run and the measurements behind them --------------------------------------------
@@ -420,7 +420,7 @@ class VerdictFile(Result):
                 kind = shown.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
-                built_in = stand_ins(english(), judges, agents, shown.claim.subjects, made_by)
+                built_in = built_in_text(english(), judges, agents, shown.claim.subjects, made_by)
                 sentences.append(SaidPart(level, shown.said, f"{built_in} {prose(shown.condition or '')}".strip()))
             yield from sentences[:_SAID_FIRST]
             if more := tuple(sentences[_SAID_FIRST:]):
@@ -428,10 +428,10 @@ class VerdictFile(Result):
         suppressed = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # Sorted by the displayed text: ids, and so the order of the file, have the higher agent first.
         if withheld := Rows(sorted(suppressed, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
-            yield Collapsed(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
+            yield Collapsed(f"{len(withheld)} not supported by this evidence", display_parts(withheld))
 
 
-def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def count_levels(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """Count the verdicts of each level."""
     counts = Counter(verdict.publication_level for verdict in verdicts)
     return {level: counts.get(level, 0) for level in ("headline", "qualified", "no-claim")}
@@ -445,7 +445,7 @@ def verdict_file(
     built_in = {judge.name: judge.model.startswith("reference/") for judge in study.judges}
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
-    return decided_file(
+    return build_file(
         study, plan_hash, verdicts, measurements,
         sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
         rubric=study.rubric.name, panel=Panel(judges, any(built_in.values()), built_in),
@@ -454,7 +454,7 @@ def verdict_file(
     )  # fmt: skip
 
 
-def decided_file(
+def build_file(
     plan: Any, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
     agents: Sequence[str], *, made_by: Sequence[AgentSpec] = (), amendments: Sequence[Mapping[str, JSON]] = (),
     unranked: Mapping[str, Collection[str]] = MappingProxyType({}), **given: Any,
@@ -463,14 +463,14 @@ def decided_file(
     `VerdictFile`."""
     built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
-    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
+    claimed = {name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements}
     return VerdictFile(
         format=VERDICTS_FORMAT,
         study=plan.name,
         title=plan.title,
         plan_hash=plan_hash,
         software=f"assaymark {__version__}",
-        tally=tally_of(verdicts),
+        tally=count_levels(verdicts),
         **asdict(summary_of(verdicts, agents, unranked)),
         verdicts=tuple(verdicts),
         agents={name: name in built_in for name in sorted({*agents, *(agent.name for agent in made_by)})},
@@ -480,7 +480,7 @@ def decided_file(
         measurements={
             item.id: item
             for item in measurements
-            if item.id in supported or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE_MEASURED
+            if item.id in claimed or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE_MEASURED
         },
         **given,
     )

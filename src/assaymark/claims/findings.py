@@ -73,7 +73,7 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
 # Alternative explanations of a ranking: same-family judges, length, halo, and the choice of judges.
 
 
-def own_family_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
+def own_family(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the ranking depends on judges of the same family as one of the agents (self-preference)."""
     if unknown := index.panel.get("unknown"):
         condition = _condition("families-unknown", f"Families of {unknown} are not given.")
@@ -91,7 +91,7 @@ def own_family_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Ru
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(index, rules).level(claim.dimension)
     state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
-    if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
+    if not any(item.value is not None and item.value < 0 and item.high is not None and item.high < 0 for item in items):
         # Without a same-family judge for these pairs, the step-down correction depends on other pairs that have one.
         reason = "The order rests on judges from the agents' own makers: without them" if items else (
             "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
@@ -100,7 +100,7 @@ def own_family_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Ru
     return Finding("own_family", state, "no-claim", (), ids, (reason,), {"p": worst, "needed": level})
 
 
-def length_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
+def length_bias(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the length of the texts may explain a difference; caps a ranking at qualified, never lower."""
     items = contrasts_of("length", claim.dimension, evidence.pairs, index)
     if not items and index.panel.get("in_parts"):
@@ -115,8 +115,8 @@ def length_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules)
     if not claim.asserts_order:
         # Equivalence must also hold at equal length, or length may hide a difference.
         (item,) = items
-        near = item.detail.get("p_equivalence_at", {})
-        p = float(near.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
+        p_values = item.detail.get("p_equivalence_at", {})
+        p = float(p_values.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
         if length_floor(item) == 0.0 or p <= rules.alpha + LEVEL_SLACK:
             return clear
         both = " and ".join(sorted(claim.subjects))
@@ -151,9 +151,9 @@ def _length_words(word: str, item: Measurement) -> str:
     high, low, detail = item.labels["high"], item.labels["low"], item.detail
     gap, slope, raw = (float(detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     covariates = detail.get("covariates", ["log2"])
-    what = "length" if covariates == ["log2"] else "style"
-    lead = f"It is {what}" if word == "length" else f"It may be {what}"
-    if slope == 0.0 and what == "length":
+    style = "length" if covariates == ["log2"] else "style"
+    lead = f"It is {style}" if word == "length" else f"It may be {style}"
+    if slope == 0.0 and style == "length":
         return f"{lead}: each agent always writes the same length."
     longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
     writes = f"{longer} writes {times:.1f} times as much as {other}"
@@ -161,14 +161,14 @@ def _length_words(word: str, item: Measurement) -> str:
     explained, cause = slope * gap, f"{number(slope)} points a doubling"
     if "slopes" in detail:
         explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
-        cause = f"differences in {what}"
+        cause = f"differences in {style}"
     if explained < _SHOWN:
         p = p_words(float(detail["p"]))
-        return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
+        return f"{lead}: {writes}, and at equal {style} the difference is not resolved ({p})."
     return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 
-def distinct_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
+def distinctness(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether judges distinguish a dimension from their overall impression, and whether it has more than that."""
     if claim.dimension == AGGREGATE or len(index.dimensions) < 2:
         return Finding("distinct", "not-applicable")
@@ -179,12 +179,12 @@ def distinct_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rule
             return Finding("distinct", "not-tested", None, (), ids)
         text = "Whether judges tell the dimensions apart was not tested: the table was read in parts."
         return Finding("distinct", "not-tested", "qualified", _condition("not-told-apart", text), ids)
-    where, p = measure_words(claim.dimension), item.detail.get("p_holm")
+    score, p = measure_words(claim.dimension), item.detail.get("p_holm")
     if p is None or float(p) > rules.alpha + LEVEL_SLACK:
-        text = f"Judges share nothing on {where}."
+        text = f"Judges share nothing on {score}."
         if item.value is not None:
             ends = "" if item.low is None or item.high is None else f" [{number(item.low)}, {number(item.high)}]"
-            text = f"Judges do not tell {where} from the overall impression (phi {number(item.value)}{ends})."
+            text = f"Judges do not tell {score} from the overall impression (phi {number(item.value)}{ends})."
         return Finding("distinct", "not-told-apart", "qualified", _condition("not-told-apart", text), ids)
     gaps = [index.contrast(claim.dimension, pair.row.high, pair.row.low) for pair in evidence.pairs]
     sided = [pair for pair in gaps if pair.value is not None and "others" in pair.detail]
@@ -193,11 +193,11 @@ def distinct_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rule
         conditions = _condition("smaller", text) if evidence.published else ()
         return Finding("distinct", "smaller", "qualified", conditions, ids)
     specific = sided and all(float(pair.detail["p_specific"]) <= rules.alpha for pair in sided)
-    more = _condition("specific", f"In particular on {where}.") if specific else ()
+    more = _condition("specific", f"In particular on {score}.") if specific else ()
     return Finding("distinct", "passed", None, more, ids)
 
 
-def other_judges_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
+def other_judges_finding(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the ranking generalises to other judges from the same population."""
     items = contrasts_of("judges", claim.dimension, evidence.pairs, index)
     ids = tuple(item.id for item in items)
@@ -212,19 +212,19 @@ def other_judges_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: 
     return Finding("other_judges", state, "qualified", condition, ids)
 
 
-def missing_of(index: Index, rules: Rules) -> Finding:
+def missing_finding(index: Index, rules: Rules) -> Finding:
     """Report missing replies; if a judge was left out for them, rankings are capped at qualified."""
     items = [item for item in index.named("missing.share") if "judge" in item.labels and item.value]
     if not items:
         return Finding("missing_replies", "none")
-    text, ids = " ".join(missing_words(items, rules.alpha)), tuple(item.id for item in items)
+    text, ids = " ".join(describe_missing(items, rules.alpha)), tuple(item.id for item in items)
     condition = _condition("missing-replies", text)
     if any(item.detail.get("left_out") for item in items):
         return Finding("missing_replies", "left-out", "qualified", condition, ids)
     return Finding("missing_replies", "tolerated", None, condition, ids, (text,))
 
 
-def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
+def describe_missing(items: Sequence[Measurement], alpha: float) -> list[str]:
     """Describe missing replies: judges left out, counts of the others, and agents with significantly more of them."""
     lines, several = [], sum(not item.detail.get("left_out") for item in items) > 2
     lacks = list[str]()
@@ -247,10 +247,10 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
     return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *lines] if several else lines
 
 
-def flagged_of(evidence: ClaimEvidence, index: Index) -> Finding:
+def flagged_finding(evidence: ClaimEvidence, index: Index) -> Finding:
     """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
     named = index.named("agent.flagged_texts")
-    items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
+    items = [item for item in named if item.value and item.labels["agent"] in evidence.compared]
     if not items:
         return Finding("flagged_texts", "none")
     counts = listing([f"{item.detail['count']} of {item.n} of {item.labels['agent']}" for item in items])
@@ -259,7 +259,7 @@ def flagged_of(evidence: ClaimEvidence, index: Index) -> Finding:
     return Finding("flagged_texts", "flagged", None, _condition("flagged-texts", text), ids)
 
 
-def clusters_of(claim: Claim, evidence: ClaimEvidence, index: Index) -> list[Finding]:
+def cluster_findings(claim: Claim, evidence: ClaimEvidence, index: Index) -> list[Finding]:
     """Report few clusters, and clusters that are consecutive or autocorrelated in time."""
     findings: list[Finding] = []
     details = [(pair, index.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
@@ -303,7 +303,7 @@ class Adversarial:
     measurements: tuple[str, ...] = ()
 
 
-def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
+def assess_controls(claim: Claim, index: Index, rules: Rules) -> Adversarial:
     """Return the adversarial status of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
     states = cell_states(index)
     bearings: list[_Bearing] = []
@@ -348,7 +348,7 @@ def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
         bearings.append((status, reason, condition, state.measurements))
     unrun = [f"No {texts} rationales were graded." for cell, texts in _REQUIRED.items() if cell not in states]
     bearings += [("not tested", text, text, ()) for text in (unrun if states else [NO_CONTROLS])]
-    bearings += _terse(claim, index, rules)
+    bearings += _terse_bearings(claim, index, rules)
     bearings.sort(key=lambda bearing: _WORST_FIRST.index(bearing[0]))
     return Adversarial(
         bearings[0][0],
@@ -358,7 +358,7 @@ def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
     )
 
 
-def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
+def _terse_bearings(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
     """Return one finding per mostly terse agent in the claim: passed only if length-matched reruns confirm it."""
     dimension, agent = claim.dimension, claim.subjects[0]
     pairs: list[tuple[str, ...]] = [claim.subjects] if len(claim.subjects) == 2 and claim.asserts_order else []
@@ -393,7 +393,7 @@ def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
 
 # The fields that decide a claim of a study, a season or a benchmark, and the resulting level
 
-PUT: Final = "put to people"
+HUMAN_P: Final = "put to people"
 """Key of ``Index.memo`` with the one-sided p-values, by claim id, of the claims that are tested on people's grades."""
 _ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
 LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
@@ -406,7 +406,7 @@ _LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
 """States of bias tests whose caps confirmation by people removes, as it does for style-sensitive controls."""
 
 
-def weakest(levels: Iterable[Level]) -> Level:
+def lowest_level(levels: Iterable[Level]) -> Level:
     """Return the lowest level; "headline" if there is none."""
     return min(levels, key=LEVELS.index, default="headline")
 
@@ -473,7 +473,7 @@ class Fields:
             construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
             order = self.claim.asserts_order
             levels.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
-        return weakest(levels)
+        return lowest_level(levels)
 
     def verdict(
         self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
@@ -546,13 +546,13 @@ class Fields:
 # Tests of rankings on people's grades (the human anchor)
 
 
-def put_to_people(each: Iterable[Fields], index: Index) -> None:
+def store_human_p(each: Iterable[Fields], index: Index) -> None:
     """Store the p-values of all claims that are tested on people's grades, the family of the Holm correction."""
-    tested = {fields.claim.id: _people(fields, index)[1] for fields in each if is_put(fields)}
-    index.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
+    tested = {fields.claim.id: _human_contrasts(fields, index)[1] for fields in each if has_human_test(fields)}
+    index.memo[HUMAN_P] = {name: p for name, p in tested.items() if p is not None}
 
 
-def is_put(fields: Fields) -> bool:
+def has_human_test(fields: Fields) -> bool:
     """True if a ranking is tested on people's grades: supported by judges, or stopped by the recusal test alone."""
     if not fields.claim.asserts_order or not fields.evidence.tested:
         return False
@@ -560,15 +560,15 @@ def is_put(fields: Fields) -> bool:
     return fields.level != "no-claim" or replace(fields, findings=rest).level != "no-claim"
 
 
-def with_people(fields: Fields, index: Index, rules: Rules) -> Fields:
+def with_human_test(fields: Fields, index: Index, rules: Rules) -> Fields:
     """Add the finding from people's grades to the fields of a claim; unchanged without human grades."""
-    if (finding := _people_finding(fields, index, rules)) is None:
+    if (finding := _human_finding(fields, index, rules)) is None:
         return fields
     at = next((k for k, finding in enumerate(fields.findings) if finding.field == "other_judges"), len(fields.findings))
     return replace(fields, findings=(*fields.findings[:at], finding, *fields.findings[at:]))
 
 
-def _people(fields: Fields, index: Index) -> tuple[list[Measurement], float | None]:
+def _human_contrasts(fields: Fields, index: Index) -> tuple[list[Measurement], float | None]:
     """Return the human contrasts of a claim's pairs in its direction, and their largest one-sided p if all have one."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
@@ -579,20 +579,20 @@ def _people(fields: Fields, index: Index) -> tuple[list[Measurement], float | No
     return items, max(float(item.detail["p"]) for item in items) if whole else None
 
 
-def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None:
+def _human_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None:
     sample = index.get("human.sample", dimension=fields.claim.dimension)
     if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
         return None
-    if not is_put(fields):
+    if not has_human_test(fields):
         return Finding("human_anchor", "not-tested", None, (), (sample.id,))
-    there, p = _people(fields, index)
+    there, p = _human_contrasts(fields, index)
     ids = (sample.id, *(item.id for item in there))
     if p is None:
         tested = [item for item in there if item.value is None]
         reason = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
         sentence = f"People's grades do not test it: {reason.removeprefix('not tested: ')}."
         return Finding("human_anchor", "not-tested", None, (), ids, (sentence,), {"drawn": sample})
-    family = {**index.memo.get(PUT, {}), fields.claim.id: p}
+    family = {**index.memo.get(HUMAN_P, {}), fields.claim.id: p}
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
     states: list[AnchorState] = []
     for item in there:
@@ -620,12 +620,12 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
         return Finding("human_anchor", state, None, (condition,), ids, (), values)
     agreed = index.get("human.agreement", dimension=fields.claim.dimension)
     status = None if agreed is None else rules.status(agreed.value)
-    lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
+    lifts, ids, difference = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
     if len(there) == 1:
-        gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
+        difference = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
     # The counterpart for graders of generalising to other judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else people} would order it{gap} ({cycles})."
+    text = f"It is ordered as {'human graders' if anyone else people} would order it{difference} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from assaymark.claims.messages import Said, ends_words, interval_words, measure_words, number, p_words, signed
+from assaymark.claims.messages import Phrase, ends_words, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, CellThresholds, Study
@@ -115,7 +115,7 @@ def index(
         grouped.setdefault(name, []).append(item)
         if labels.keys() == _PAIR:
             by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
-    contrasts = {(one.labels["dimension"], _both(one)): one for one in grouped.get("contrast", ())}
+    contrasts = {(row.labels["dimension"], _pair(row)): row for row in grouped.get("contrast", ())}
     effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
@@ -140,7 +140,7 @@ def index(
         dropped if families is None else tuple(families),
         frozenset(dimension for dimension, _ in contrasts),
         levels,
-        {(one.labels["dimension"], one.labels["dropped"], _both(one)): one for one in grouped.get("lofo.contrast", ())},
+        {(row.labels["dimension"], row.labels["dropped"], _pair(row)): row for row in grouped.get("lofo.contrast", ())},
         tests=tests,
     )
 
@@ -148,7 +148,7 @@ def index(
 _PAIR: Final = frozenset(("dimension", "high", "low"))
 
 
-def _both(item: Measurement) -> frozenset[str]:
+def _pair(item: Measurement) -> frozenset[str]:
     return frozenset((item.labels["high"], item.labels["low"]))
 
 
@@ -225,7 +225,7 @@ class SeasonGates:
     halt: float = 0.2
     on_failure: OnFailure | None = None
     baseline: str = "equal weight"
-    hindsight: tuple[Said, ...] = ()
+    hindsight: tuple[Phrase, ...] = ()
     margin: float = 0.075 * SPAN
     any_judges: bool = False
     preregistered: bool = True
@@ -233,12 +233,12 @@ class SeasonGates:
     test: Test = "p"
 
 
-def rejecting(index: Index, rules: Rules) -> frozenset[str]:
+def usable_tests(index: Index, rules: Rules) -> frozenset[str]:
     """Return the tests that can reject in this design: with few clusters, a sign-flip test cannot."""
     if index.tests is not None:
         return index.tests
     measured, contrasts = index.once("tests", index.measured_tests), index.contrasts.values()
-    most = index.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
+    most = index.once("most", lambda: max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0))
     pairs = max(1, len(index.agents) * (len(index.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
@@ -408,7 +408,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgre
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
             reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
-        return PanelAgreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+        return PanelAgreement(status, value, reason, tuple(gate.id for gate in gated), item.id, coefficient_words(item))
 
     return index.once(("agreement", dimension, rules), governing)
 
@@ -423,7 +423,7 @@ class DatasheetGates:
     measurements: tuple[str, ...] = ()
 
 
-def instruments_of(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
+def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
     """Evaluate the ``datasheet.gate`` measurements; no limit if the plan requires no datasheets."""
     gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:
@@ -435,7 +435,7 @@ def instruments_of(index: Index, on_failure: OnFailure | None) -> DatasheetGates
     }
     reason = "Every judge keeps the limits of its datasheet."
     if failing:
-        failures = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        failures = [f"{judge} fails the limits of the plan ({limits})" for judge, limits in failing.items()]
         reason = f"Judged as an instrument, {'; '.join(failures)}."
     return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
@@ -492,7 +492,7 @@ def cell_states(index: Index) -> dict[str, CellState]:
     def state(gate: Measurement) -> CellState:
         cell = gate.labels["cell"]
         halo = index.get("cell.halo", cell=cell)
-        drops = {one.labels["dropped"]: one for one in index.named("cell.drop") if one.labels["cell"] == cell}
+        drops = {drop.labels["dropped"]: drop for drop in index.named("cell.drop") if drop.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
         # The drop replaces the gate unless the gate was already computed without the family.
         primary = None if family is None or gate.detail.get("primary") == f"without {family}" else drops.get(family)
@@ -507,8 +507,8 @@ def cell_states(index: Index) -> dict[str, CellState]:
             p = gate.detail.get("p_holm" if cell in ("cell_b", "paraphrase", "length_matched") else "p")
             numbers = f"{signed(item.value)} points{interval}"
             numbers += f", {p_words(float(p))}" if whole and p is not None else ""
-        rests = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
+        ids = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
         text = str(outcome) if shown else "not tested"
-        return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
+        return CellState(cell, text, item.value, numbers, gate, halo, drops, ids)
 
     return index.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in index.named("cell.gate")})

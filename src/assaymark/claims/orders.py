@@ -138,8 +138,8 @@ def orders_of(index: Index, rules: Rules) -> Orders:
         decided: Orders = index.memo[place]
         return decided
     rows = {scale: of_scale for scale, of_scale in rows_of(index).items() if rules.claims_scale(scale)}
-    by_source = _by_source(index.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(index, rows, rules, which) for which in _PASSES}
+    by_source = _run_source_rule(index.agents, rows, rules) if rules.source else None
+    runs: dict[Pass, _Run] = {which: by_source or _run_procedure(index, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Without judges there is no family to leave out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
@@ -236,7 +236,7 @@ def _p_in_direction(item: Measurement) -> float:
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
-def _by_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: Rules, which: Pass) -> _Run:
+def _run_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: Rules, which: Pass) -> _Run:
     """Run the gatekeeping procedure: leader first, then Shaffer's steps, and the dimensions after the aggregate."""
     agents = index.agents
     p = {scale: np.array([row.value(rules, which) for row in of_scale]) for scale, of_scale in rows.items()}
@@ -270,10 +270,10 @@ def _by_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: Ru
     return index.memo[key]  # type: ignore[no-any-return]
 
 
-def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]], rules: Rules) -> _Run:
+def _run_source_rule(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]], rules: Rules) -> _Run:
     """Apply ValueBlindBench's rule (section 3.9): Holm over all pairs, for the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
-    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
+    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in pairs]) for scale, pairs in rows.items() if pairs}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
     if names := [scale for scale in raw if scale != AGGREGATE]:
         pooled = holm(np.concatenate([raw[scale] for scale in names]))

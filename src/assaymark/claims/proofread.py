@@ -117,12 +117,12 @@ class RunVerdicts:
         return None if verdict is None or verdict.publication_level == "no-claim" else verdict
 
     def above(self, high: str, low: str, score: str) -> Verdict | None:
-        """Return the supported verdict that puts ``high`` above ``low``, if any."""
+        """Return the supported verdict that ranks ``high`` above ``low``, if any."""
         verdict = self._holds("above", score, high, low)
         return verdict if verdict is not None and verdict.claim.subjects == (high, low) else None
 
-    def _around(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
-        """Return the other agents, the verdicts that put one above ``agent``, and those that put it above one."""
+    def _neighbours(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
+        """Return the other agents, the verdicts that rank one above ``agent``, and those that rank it above one."""
         others = [other for other in self.names.agents if other != agent]
         over = [verdict for other in others if (verdict := self.above(other, agent, score))]
         return others, over, [verdict for other in others if (verdict := self.above(agent, other, score))]
@@ -165,8 +165,8 @@ class RunVerdicts:
         else:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
-        mark, why, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
-        return mark, why, _each(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
+        mark, reason, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
+        return mark, reason, _distinct(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -202,7 +202,7 @@ class RunVerdicts:
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
         own_verdict, first = self._find("first", score, agent), self._holds("first", score, agent)
-        others, ahead, leads = self._around(agent, score)
+        others, ahead, leads = self._neighbours(agent, score)
         by = (first,) if first is not None else tuple(leads)
         holds = first is not None or (own_verdict is None and bool(others) and len(leads) == len(others))
         if stance == "not shown":
@@ -217,7 +217,7 @@ class RunVerdicts:
         return self._undecided(own_verdict, (agent,), score)
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
-        others, above, below = self._around(agent, score)
+        others, above, below = self._neighbours(agent, score)
         holds = bool(others) and len(above) == len(others)
         if stance != "asserted":
             if holds:
@@ -245,7 +245,7 @@ class RunVerdicts:
 
     def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
         if verdict is not None:
-            return "-", why_not(verdict), ()
+            return "-", rejection_reason(verdict), ()
         if any(verdict.claim.dimension == score for verdict in self.verdicts):
             return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
         return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
@@ -254,13 +254,13 @@ class RunVerdicts:
 
     def nearest(self, relation: Relation, score: str) -> tuple[str, tuple[str, ...]]:
         """Return the supported sentence that is closest to a relation, and its conditions; empty if there is none."""
-        for where in dict.fromkeys((score, self.main)):
-            if verdicts := self._nearest(relation, where):
+        for name in dict.fromkeys((score, self.main)):
+            if verdicts := self._nearest(relation, name):
                 if len(verdicts) == 1:
-                    return said(verdicts[0]), conditions_of(verdicts)
+                    return claim_text(verdicts[0]), conditions_of(verdicts)
                 highs, lows = (list(dict.fromkeys(verdict.claim.subjects[at] for verdict in verdicts)) for at in (0, 1))
                 verb = "scores" if len(highs) == 1 else "score"
-                joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(where)}."
+                joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(name)}."
                 return joined, conditions_of(verdicts)
         named = sorted({*relation.left, *relation.right})
         if len(named) > 1 and self._find("above", score, *named[:2]):
@@ -278,7 +278,7 @@ class RunVerdicts:
             return [] if within is None else [within]
         if (first := self._holds("first", score, agents[0])) is not None:
             return [first]
-        _, above, below = self._around(agents[0], score)
+        _, above, below = self._neighbours(agents[0], score)
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
@@ -298,12 +298,12 @@ def statement_key(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def said(verdict: Verdict) -> str:
+def claim_text(verdict: Verdict) -> str:
     """Format the statement of a supported verdict."""
     return prose(verdict.claim.statement, 400)
 
 
-def why_not(verdict: Verdict) -> str:
+def rejection_reason(verdict: Verdict) -> str:
     """Return the reason of the field that decided an unsupported claim, without the claim's direction."""
     reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
     agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
@@ -314,7 +314,7 @@ def why_not(verdict: Verdict) -> str:
     return (text[:1].lower() + text[1:] if text[1:2].islower() else text).rstrip(".")
 
 
-def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+def _distinct(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """Remove duplicate verdicts by claim id, because verdicts cannot be hashed."""
     return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
@@ -335,7 +335,7 @@ def proofread_sentence(
         stated = verbatim.publication_level
         lacking = tuple(text for text in conditions_of((verbatim,)) if not is_stated(text, [sentence, *following]))
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
-        return TextCheck(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
+        return TextCheck(mark, rejection_reason(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     parsed = read_sentence(sentence, run.names, before)
     if parsed is None:
         return _numbers(sentence, run)
@@ -350,7 +350,7 @@ def proofread_sentence(
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
     mark, reason = _mark(parsed, relation, score, ruling, run)
     if mark in ("x", "/"):
-        by = _each(v for _, _, entry in ruled for v in entry[2])
+        by = _distinct(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if parsed.others:
@@ -360,7 +360,7 @@ def proofread_sentence(
         return TextCheck(mark, reason)
     write, also = run.nearest(relation, score)
     if mark == "!" and ruling[0] == "!" and ruling[2]:
-        write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
+        write, also = claim_text(ruling[2][0]), conditions_of(ruling[2][:1])
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
@@ -398,7 +398,7 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
     named = [one for one in parsed.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
     gaps = [item for one in named if (item := run.gap(one, score)) is not None and item.value is not None]
     if gaps and parsed.gap is not None:
-        item = min(gaps, key=lambda gap: abs(abs(gap.value or 0.0) - abs(parsed.gap or 0.0)))
+        item = min(gaps, key=lambda contrast: abs(abs(contrast.value or 0.0) - abs(parsed.gap or 0.0)))
         assert item.value is not None
         low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
         step = 0.5 * 10 ** -len(f"{parsed.gap:g}".partition(".")[2])
@@ -467,9 +467,9 @@ def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
         if item is not None and item.value is not None:
             digits = len(quoted["k"].partition(".")[2])
             same = abs(round(item.value, digits) - float(quoted["k"])) < 1e-9
-            where = "" if score == run.main else f" on {run.words(score)}"
+            suffix = "" if score == run.main else f" on {run.words(score)}"
             kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
-            words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{where}"
+            words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{suffix}"
             checks.append(TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
         (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
@@ -501,8 +501,8 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
         if text == verdict.claim.id and head in _HEADS:
             subjects = verdict.claim.subjects
             return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
-    head, on, where = text.rpartition(" on ")
-    body, scored = (head, where) if on else (text, "")
+    head, on, score_name = text.rpartition(" on ")
+    body, scored = (head, score_name) if on else (text, "")
     scores = [score.replace("_", " ") for score in run.names.scores]
     match = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
     if match is None:
@@ -513,13 +513,13 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
     agents = list[str]()
     for name in (match[part] for part in ("a", "b") if part in match.re.groupindex):
         plain = " ".join(name.strip(" '\"").split())
-        near = [agent for agent in run.names.agents if agent == plain]
-        near = near or [agent for agent in run.names.agents if agent.casefold() == plain.casefold()]
-        if not near and (alias := run.names.by_key.get(name_key(plain))):
-            near = [alias]
-        if not near:
+        matches = [agent for agent in run.names.agents if agent == plain]
+        matches = matches or [agent for agent in run.names.agents if agent.casefold() == plain.casefold()]
+        if not matches and (alias := run.names.by_key.get(name_key(plain))):
+            matches = [alias]
+        if not matches:
             raise UnknownNameError("agent", plain, run.names.agents)
-        agents.append(near[0])
+        agents.append(matches[0])
     if len(set(agents)) < len(agents):
         raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
     if len(agents) == 1:
@@ -550,18 +550,18 @@ def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> Cla
     if named is not None and named.claim.id.partition("[")[0] not in _HEADS:
         reached = named.publication_level
         if reached == "no-claim":
-            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
+            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", rejection_reason(named), ())
         conditions = tuple(condition.text for condition in named.conditions)
-        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
+        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, claim_text(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
     mark, reason, by = run.rule(relation, score)
     if mark not in ("x", "/"):
-        names, where = listing(sorted({*relation.left, *relation.right})), run.words(score)
+        names, phrase = listing(sorted({*relation.left, *relation.right})), run.words(score)
         about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
-        sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
-        reason = f"the run supports “{said(by[0])}”" if mark == "!" and by else reason
+        sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {phrase}."
+        reason = f"the run supports “{claim_text(by[0])}”" if mark == "!" and by else reason
         return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
     conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"
-    return ClaimCheck(passed, mark, level, " ".join(map(said, by)), "", conditions)
+    return ClaimCheck(passed, mark, level, " ".join(map(claim_text, by)), "", conditions)

@@ -98,13 +98,13 @@ class Differences:
 
     def compare(self, what: str, stated: Any, again: T) -> T:
         """Record a difference between the stated and the recomputed value; returns the stated one if they are equal."""
-        if not _same(stated, again):
-            first, other = _shown_apart(stated, again)
+        if not _equal(stated, again):
+            first, other = _distinguish(stated, again)
             self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
             return again
         return again if again is None else stated
 
-    def given(self, what: str) -> None:
+    def assume(self, what: str) -> None:
         """Record that something could not be recomputed."""
         self.notes[f"{what} taken as given"] = None
 
@@ -121,20 +121,20 @@ class Differences:
                     self.compare(f"level under {name}", stated_here.get(name), other.get(name))
             elif isinstance(other, tuple):
                 for at in range(max(len(stated_here), len(other))):
-                    self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated_here, other)))
+                    self.compare(what, *(_value(side[at]) if at < len(side) else None for side in (stated_here, other)))
             else:
-                self.compare(what, _shown(stated_here), _shown(other))
+                self.compare(what, _value(stated_here), _value(other))
 
 
-def _same(stated: Any, again: Any) -> bool:
+def _equal(stated: Any, again: Any) -> bool:
     """True if two values are equal, numbers up to rounding error."""
     if isinstance(stated, int | float) and isinstance(again, int | float):
         return math.isclose(stated, again, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(stated == again)
 
 
-def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
-    """Format two different values with enough decimals to tell them apart."""
+def _distinguish(stated: Any, again: Any) -> tuple[str, str]:
+    """Format two different values with enough decimals to distinguish them."""
     for digits in range(2, 17):
         first, other = (
             f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, again)
@@ -144,7 +144,7 @@ def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
     return repr(stated), repr(again)
 
 
-def _shown(value: Any) -> Any:
+def _value(value: Any) -> Any:
     """Convert a part of a verdict to one text or number."""
     match value:
         case Condition():
@@ -156,7 +156,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _about(item: Measurement) -> str:
+def _describe(item: Measurement) -> str:
     """Return the name of a measurement for messages."""
     name = "kappa on bands" if item.name == KAPPA else item.name
     name = (KEPT[item.name].called if item.name in KEPT else "") or name
@@ -224,59 +224,59 @@ class Recomputation:
         self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
     ) -> None:
         self.study, self.rules, self.bare, self.found = study, rules, bare, Differences()
-        self.labels = {one.labels["dimension"]: one.detail for one in measurements if one.name == "human.labels"}
-        self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
+        self.labels = {item.labels["dimension"]: item.detail for item in measurements if item.name == "human.labels"}
+        self.complete = not any(item.detail.get("missing") for item in measurements if item.name == "panel.families")
         self.consecutive = any(
-            one.detail.get("order") == "consecutive" for one in measurements if one.name == "order.autocorrelation"
+            item.detail.get("order") == "consecutive" for item in measurements if item.name == "order.autocorrelation"
         )
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
             **dict.fromkeys(("kappa.mean_pairwise", "cell.kappa", KAPPA), self._kappa),
             **dict.fromkeys(("probe.contrast", "cell.gate"), self._one_sample),
             **dict.fromkeys(("terse.share", "datasheet.gate", "cell.agreement", "human.sample", "human.agreement",
-                             "dimension.distinct", "panel.families", "order.autocorrelation"), self._counted),
-            **dict.fromkeys(("lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast"), self._beside),
+                             "dimension.distinct", "panel.families", "order.autocorrelation"), self._shares),
+            **dict.fromkeys(("lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast"), self._variant),
             "contrast": self._contrast,
-            "human.contrast": self._people,
+            "human.contrast": self._human_contrast,
         }  # fmt: skip
 
-    def again(self, measurements: Sequence[Measurement]) -> list[Measurement]:
+    def recompute(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """Recompute each measurement from its own table, except those with ids in ``bare``, then check the relations
         between them."""
         items = []
         for item in measurements:
             if item.name != KAPPA and item.id not in self.bare:
                 if item.level is not None:
-                    self.found.compare(f"level of the interval of the {_about(item)}", item.level, self.study.level)
-                if KEPT[item.name].given:
-                    self.found.given(KEPT[item.name].given)
+                    self.found.compare(f"level of the interval of the {_describe(item)}", item.level, self.study.level)
+                if KEPT[item.name].note:
+                    self.found.assume(KEPT[item.name].note)
             again = None if item.id in self.bare else self._by_name.get(item.name)
             items.append(item if again is None else again(item))
-        items = self._cells(items)
-        self._drops(items)
+        items = self._check_cells(items)
+        self._check_drops(items)
         return items
 
     def _kappa(self, item: Measurement) -> Measurement:
         """Recompute a kappa, and those of its pairs of judges, from their contingency tables."""
-        what, stated = _about(item), item.detail
+        label, stated = _describe(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
-                self.found.given(f"the {what} has no tables and is")
+                self.found.assume(f"the {label} has no tables and is")
             return item
         kappas = self._pairs(item)
         records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
-            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
+            self.found.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
         defined = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(defined)) if len(defined) == len(kappas) else None
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
             value = _number(float(alpha_of_sums(*ratings)))
-        value = self.found.compare(what, item.value, value)
+        value = self.found.compare(label, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
-            self.found.given(f"intervals of {word}, and the number of clusters that they rest on, are")
+            self.found.assume(f"intervals of {word}, and the number of clusters that they rest on, are")
         if stated.get("half_even") is not None:
-            self.found.given("kappas under half-even rounding are")
+            self.found.assume("kappas under half-even rounding are")
         return _with_value(item, value)
 
     def _pairs(self, item: Measurement) -> dict[str, float | None]:
@@ -292,14 +292,14 @@ class Recomputation:
             kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
         stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
-            what = f"{_about(item)} between {pair.replace('|', ' and ')}"
-            self.found.compare(what, stated.get(pair), kappas.get(pair))
+            label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
+            self.found.compare(label, stated.get(pair), kappas.get(pair))
         return kappas
 
-    def _part(self, item: Measurement, name: str, again: T, called: str = "") -> T:
+    def _check(self, item: Measurement, name: str, again: T, called: str = "") -> T:
         """Compare a part of a measurement's detail with the recomputed value."""
         words = called or name.replace("_", " ")
-        return self.found.compare(f"{words} of the {_about(item)}", item.detail.get(name), again)
+        return self.found.compare(f"{words} of the {_describe(item)}", item.detail.get(name), again)
 
     # Contrasts: from their cluster sums, or without them from their standard errors.
 
@@ -307,9 +307,9 @@ class Recomputation:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
-        what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
+        what, n, clusters = _describe(item), int(counts.sum()), int(counts.size)
         check.compare(f"n of the {what}", item.n, n)
-        self._part(item, "clusters", clusters)
+        self._check(item, "clusters", clusters)
         means = column[:, 0] / counts
         gap = float(contrasts.settle(means.mean())) if clusters else None
         check.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
@@ -329,28 +329,28 @@ class Recomputation:
                 tests[name] = check.compare(f"p of the {what} ({words})", p, tests[name])
             else:
                 condition = "over so many clusters" if self.complete else "where grades are missing"
-                check.given(f"p-values of the {words} {condition} are")
+                check.assume(f"p-values of the {words} {condition} are")
         item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
-        variance = self._part(item, "variance", spread)
-        check.given(_GIVEN["contrast"])
+        variance = self._check(item, "variance", spread)
+        check.assume(_GIVEN["contrast"])
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
             check.compare(what, item.value, None)
             check.compare(f"state of the {what}", item.state, state)
-            self._part(item, "gap", gap)
-            p_values = {name: self._part(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
+            self._check(item, "gap", gap)
+            p_values = {name: self._check(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
             return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **p_values})
         gap = check.compare(what, item.value, gap)
         test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
-        detail = dict(item.detail) | self._compared(item, test, gap)
+        detail = dict(item.detail) | self._retest(item, test, gap)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
                 ends = (item.detail.get("equivalence_interval") or (None, None))[at]
                 check.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
         elif "others" in item.detail:
-            check.given("differences on the other dimensions are")
+            check.assume("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in detail:
             p = _moderated({}, variance, clusters).p(gap)
             detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
@@ -367,21 +367,21 @@ class Recomputation:
             # Correct the variance of dependent rows, which is biased downwards.
             variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
             size_again = float(contrasts.effective_size(rows.size, rho))
-            if _same(effective, size_again):
+            if _equal(effective, size_again):
                 error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
                 tests.append(_TTest(error, size_again - 1 if error else None, rows.size))
         if not tests:
             again = float(contrasts.effective_size(means.size, rho))
-            self._part(item, "effective", again, "effective clusters")
+            self._check(item, "effective", again, "effective clusters")
             return _TTest(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
-    def _compared(self, item: Measurement, test: _TTest, value: float | None, *, tested: bool = True) -> dict[str, Any]:
+    def _retest(self, item: Measurement, test: _TTest, value: float | None, *, tested: bool = True) -> dict[str, Any]:
         """Compare standard error, df, p and, on the aggregate, equivalence with the stated ones."""
         stated, again = item.detail, dict[str, Any]()
         numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
         for words, name, number in numbers if tested else ():
-            again[name] = self._part(item, name, number, words)
+            again[name] = self._check(item, name, number, words)
         if value is None or item.labels["dimension"] != AGGREGATE or item.name in ("lofo.contrast", "judges.contrast"):
             return again
         near, clusters = stated.get("p_equivalence_at", {}), int(stated["clusters"])
@@ -389,8 +389,8 @@ class Recomputation:
         def p(margin: float) -> float:
             return equivalence_p(value, test.se, test.df, clusters, margin)
 
-        again["p_equivalence"] = self._part(item, "p_equivalence", p(self.rules.margin), "p of equivalence")
-        called = f"p of equivalence of the {_about(item)} at the margin"
+        again["p_equivalence"] = self._check(item, "p_equivalence", p(self.rules.margin), "p of equivalence")
+        called = f"p of equivalence of the {_describe(item)} at the margin"
         margins = {f"{rules.margin:g}": rules.margin for rules in other_margins(self.rules).values()}
         again["p_equivalence_at"] = {
             name: self.found.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()
@@ -400,23 +400,23 @@ class Recomputation:
     def _interval(self, item: Measurement, test: _TTest) -> Measurement:
         half = test.half(0.5 + self.study.level / 2)
         low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
-        return self._ends(item, low, high)
+        return self._bounds(item, low, high)
 
-    def _ends(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
+    def _bounds(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
         """Return the measurement with these interval ends, and record a difference from the stated ones."""
-        low = self.found.compare(f"lower end of the {_about(item)}", item.low, low)
-        return replace(item, low=low, high=self.found.compare(f"upper end of the {_about(item)}", item.high, high))
+        low = self.found.compare(f"lower end of the {_describe(item)}", item.low, low)
+        return replace(item, low=low, high=self.found.compare(f"upper end of the {_describe(item)}", item.high, high))
 
-    def _beside(self, item: Measurement) -> Measurement:
+    def _variant(self, item: Measurement) -> Measurement:
         """Recompute a contrast without a judge family or same-family judges, at equal length, or over other judges."""
         checks, name, detail = self.found, item.name, dict(item.detail)
         if name == "lofo.contrast" and "variance" not in detail:
-            checks.given("the other contrasts of a leader without each judge family are")
+            checks.assume("the other contrasts of a leader without each judge family are")
             return item
         if name in _GIVEN:
-            checks.given(_GIVEN[name])
+            checks.assume(_GIVEN[name])
         if name != "judges.contrast":
-            self._part(item, "clusters", item.n)
+            self._check(item, "clusters", item.n)
         elif item.value is None:
             return item
         # The test with the stated standard error and degrees of freedom
@@ -425,46 +425,46 @@ class Recomputation:
         if name == "lofo.contrast":
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
-                checks.given("standard errors of contrasts without each judge family, for clusters in time order, are")
+                checks.assume("standard errors of contrasts without each judge family, for clusters in time order, are")
             elif item.n < FEWEST_CLUSTERS:
                 test = _TTest(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
-            item = replace(item, detail=detail | self._compared(item, test, item.value))
-            checks.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
+            item = replace(item, detail=detail | self._retest(item, test, item.value))
+            checks.assume("variances without each judge family, and p-values adjusted over all pairs without it, are")
             scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
         gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
         # If each agent always writes the same length, length and agent are confounded, and p is 1.
         same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
-        detail |= self._compared(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
+        detail |= self._retest(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
         if name == "recusal.contrast":
             return self._interval(replace(item, detail=detail), test)
         if "slopes" in detail:
-            checks.given("words about style are")
+            checks.assume("words about style are")
         elif name == "length.contrast":
             value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
             if raw >= 0:
                 equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
-            detail["word"] = checks.compare(f"word for the {_about(item)}", detail.get("word"), word)
+            detail["word"] = checks.compare(f"word for the {_describe(item)}", detail.get("word"), word)
         return replace(item, detail=detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """Check that an adjusted p-value lies between the p-value and ``tests`` times the p-value."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        return replace(item, detail={**item.detail, name: self._part(item, name, bounded, "adjusted p")})
+        return replace(item, detail={**item.detail, name: self._check(item, name, bounded, "adjusted p")})
 
     # Measurements other than contrasts of two agents.
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
-        sums, what, checks = item.detail.get("cluster_sums"), _about(item), self.found
+        sums, name, checks = item.detail.get("cluster_sums"), _describe(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
-                checks.given(f"the {what} has no cluster sums and is")
+                checks.assume(f"the {name} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
         tested = contrasts.t_test(column, counts, self.study.level)
@@ -472,66 +472,66 @@ class Recomputation:
         if item.labels.get("cell") in FALLING:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
         if "p" in item.detail:
-            p = self._part(item, "p", p)
-        n = checks.compare(f"n of the {what}", item.n, int(counts.sum()))
-        value = checks.compare(what, item.value, float(tested.difference[0]))
-        item = self._ends(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
+            p = self._check(item, "p", p)
+        n = checks.compare(f"n of the {name}", item.n, int(counts.sum()))
+        value = checks.compare(name, item.value, float(tested.difference[0]))
+        item = self._bounds(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
         return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
 
-    def _counted(self, item: Measurement) -> Measurement:
+    def _shares(self, item: Measurement) -> Measurement:
         """Recompute shares, counts and what depends on them."""
-        name, detail, checks, what = item.name, item.detail, self.found, _about(item)
+        name, detail, checks, label = item.name, item.detail, self.found, _describe(item)
         if name in _GIVEN:
-            checks.given(_GIVEN[name])
+            checks.assume(_GIVEN[name])
         if name == "dimension.distinct":
             tested = "p" in detail and "p_holm" in detail
             return self._adjusted(item, "p_holm", len(self.study.dimensions)) if tested else item
         if name == "terse.share":
             if (below := detail.get("below")) is None or item.value is None or not item.n:
-                checks.given(f"the {what} is")
+                checks.assume(f"the {label} is")
                 return item
-            self._part(item, "tokens", self.rules.cells.terse_tokens)
-            return replace(item, value=checks.compare(what, item.value, below / item.n))
+            self._check(item, "tokens", self.rules.cells.terse_tokens)
+            return replace(item, value=checks.compare(label, item.value, below / item.n))
         if name == "panel.families":
             judges = detail.get("own", {})
             checks.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
                 families = {self.study.judges.get(judge) for judge in judges}
-                checks.compare(what, item.value, float(len(families)))
-            checks.given("which judges share a family with which agents, and whether grades are missing, is")
+                checks.compare(label, item.value, float(len(families)))
+            checks.assume("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
             lags, flag = detail.get("lags") or [None], detail.get("flag")
-            checks.compare(what, item.value, lags[0])
+            checks.compare(label, item.value, lags[0])
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
-            self._part(item, "flagged", flagged, "flag")
-            checks.given("the dependence of clusters that follow each other is")
+            self._check(item, "flagged", flagged, "flag")
+            checks.assume("the dependence of clusters that follow each other is")
             return replace(item, detail={**detail, "flagged": flagged})
         if name == "cell.agreement":
             beside = "over a control cell and the honest records, and what each judge family sees, is"
-            checks.given(f"{coefficient_words(item)} {beside}")
+            checks.assume(f"{coefficient_words(item)} {beside}")
             if item.value is not None and (by_family := detail.get("p")):
                 alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
                 every = all(p <= alpha + TOLERANCE for p in by_family.values())
-                checks.compare(f"whether every judge family shows the {what}", detail.get("unanimous"), every)
+                checks.compare(f"whether every judge family shows the {label}", detail.get("unanimous"), every)
                 return replace(item, detail={**detail, "unanimous": every})
         if name == "datasheet.gate" and item.value is not None:
             failed = float(len(detail.get("failed", [])))
             checks.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
-            return _with_value(item, checks.compare(f"share of the drawn cycles that {what} has", item.value, share))
+            return _with_value(item, checks.compare(f"share of the drawn cycles that {label} has", item.value, share))
         if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
             several = [kappa for kappa in kappas.values() if kappa is not None]
             value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return _with_value(item, checks.compare(what, item.value, value))
+            return _with_value(item, checks.compare(label, item.value, value))
         return item
 
-    def _people(self, item: Measurement) -> Measurement:
+    def _human_contrast(self, item: Measurement) -> Measurement:
         """Recompute a human contrast from the labelled records and the judges' sums on the other cycles."""
-        checks, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
+        checks, label, detail = self.found, _describe(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
-            checks.given(f"the {what} is")
+            checks.assume(f"the {label} is")
             return item
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
@@ -548,22 +548,22 @@ class Recomputation:
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
             consecutive=self.consecutive,
         )  # fmt: skip
-        checks.compare(f"labelled cycles of the {what}", item.n, again.labelled)
-        self._part(item, "se", again.se, "standard error")
-        p = self._part(item, "p", again.p_up)
+        checks.compare(f"labelled cycles of the {label}", item.n, again.labelled)
+        self._check(item, "se", again.se, "standard error")
+        p = self._check(item, "p", again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
-        judges = checks.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        judges = checks.compare(f"the judges' own difference in the {label}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:
-            checks.given("whether other graders would see the same order is")
+            checks.assume("whether other graders would see the same order is")
         if item.detail.get("needed") is not None:
-            checks.given("numbers of labelled cycles needed are")
-        value = checks.compare(what, item.value, again.estimate)
+            checks.assume("numbers of labelled cycles needed are")
+        value = checks.compare(label, item.value, again.estimate)
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
-        return self._ends(item, again.low, again.high)
+        return self._bounds(item, again.low, again.high)
 
     # Relations between measurements.
 
-    def _cells(self, items: list[Measurement]) -> list[Measurement]:
+    def _check_cells(self, items: list[Measurement]) -> list[Measurement]:
         """Recompute Holm's correction over the control cells and without each judge family, and each outcome.
 
         A halo that is not triggered must be the gate's value minus the value without the text author's family.
@@ -580,19 +580,19 @@ class Recomputation:
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
         again = []
         for item in items:
-            tested, what = item.detail.get("p"), _about(item)
+            tested, name = item.detail.get("p"), _describe(item)
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
-                checks.compare(f"whether the {what} is triggered", bool(item.detail.get("triggered")), triggered)
+                checks.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
                 item = replace(item, detail={**item.detail, "triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
-                p_holm = checks.compare(f"p of the {what} after Holm", item.detail.get("p_holm"), p_holm)
+                p_holm = checks.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
                 flat, alpha = item.low is None, self.rules.cell_alpha
                 outcome = cell_outcome(
                     item.labels["cell"], item.value, float(tested), p_holm, flat=flat, cells=limits, alpha=alpha
                 )
-                checks.compare(f"outcome of the {what}", str(item.detail.get("outcome")), outcome)
+                checks.compare(f"outcome of the {name}", str(item.detail.get("outcome")), outcome)
                 item = replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
             again.append(item)
         by_id = {item.id: item for item in again}
@@ -602,14 +602,14 @@ class Recomputation:
             cell, family = halo.labels["cell"], halo.detail.get("family")
             gate, drop = by_id.get(f"cell.gate[cell={cell}]"), by_id.get(f"cell.drop[cell={cell},dropped={family}]")
             if gate is not None:
-                checks.compare(f"n of the {_about(halo)}", halo.n, gate.n)
+                checks.compare(f"n of the {_describe(halo)}", halo.n, gate.n)
             if gate is not None and drop is not None and gate.value is not None and drop.value is not None:
-                checks.compare(_about(halo), halo.value, gate.value - drop.value)
+                checks.compare(_describe(halo), halo.value, gate.value - drop.value)
             elif family is not None:
-                checks.given(f"the {_about(halo)} is")
+                checks.assume(f"the {_describe(halo)} is")
         return again
 
-    def _drops(self, items: list[Measurement]) -> None:
+    def _check_drops(self, items: list[Measurement]) -> None:
         """Check that the values without each family average to the panel's, which is the mean over its judges."""
         families, checks = self.study.families, self.found
         judges = self._judge_families(items) if self.complete else None
@@ -623,22 +623,22 @@ class Recomputation:
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             # With missing grades, counts may differ without one family.
             for item in there.values() if self.complete else ():
-                checks.compare(f"n of the {_about(item)}", item.n, original.detail.get("clusters", original.n))
+                checks.compare(f"n of the {_describe(item)}", item.n, original.detail.get("clusters", original.n))
             # The gate of cell A is not a mean over judges, nor is a gate that already leaves judges out.
             linear = original.name != "cell.gate" or (
                 original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
             )
             if judges is None or len(there) < len(families) or not linear:
                 if there:
-                    checks.given(f"{called} without each judge family are")
+                    checks.assume(f"{called} without each judge family are")
                 continue
             sizes = {family: sum(other == family for other in judges.values()) for family in there}
             total = sum((len(judges) - sizes[family]) * (item.value or 0.0) for family, item in there.items())
             back = total / ((len(there) - 1) * len(judges))
             if abs(back - number) > _BEFORE_ROUNDING:
-                first, other = _shown_apart(number, back)
-                what = f"{_about(original)}: the certificate says {first}"
-                checks.differences[f"{what}, its numbers without each judge family give {other}"] = None
+                first, other = _distinguish(number, back)
+                prefix = f"{_describe(original)}: the certificate says {first}"
+                checks.differences[f"{prefix}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """Return the families of the judges in the tables; None if they cannot be determined."""

@@ -30,7 +30,7 @@ from assaymark.plan import (
 )
 from assaymark.portfolio.broker import BrokerRules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id, problems_of, record, repeated
+from assaymark.records import content_id, duplicates, problems_of, record
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:
@@ -51,8 +51,8 @@ def period_preflight(
     if n >= needed:
         return ()
     more = f"{needed} that follow each other are needed, {FEW_CONSECUTIVE} for a claim without this condition"
-    what = more if serial else f"{needed} are needed"
-    return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)
+    requirement = more if serial else f"{needed} are needed"
+    return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {requirement}",)
 
 
 FEWEST_BARS = 20
@@ -111,7 +111,7 @@ class SeasonCalendar(Frozen):
 
 
 class SeasonRules(Frozen):
-    """The broker's rules (`assaymark.portfolio.broker.Rules`), and the maximum number of orders per day."""
+    """The broker's rules (`assaymark.portfolio.broker.BrokerRules`), and the maximum number of orders per day."""
 
     fill: Literal["next_open", "close"] = Field(
         default="next_open", description="orders fill on the next trading day: at its open, or at its close"
@@ -184,13 +184,13 @@ class Season(Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> Season:
-        for what, names in (
+        for field, names in (
             ("agents", [agent.name for agent in self.agents]),
             ("panel", [judge.name for judge in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
-            if twice := repeated(names):
-                raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
+            if twice := duplicates(names):
+                raise ValueError(f"{field}: each is named once (twice: {', '.join(twice)})")
         if odd := [agent.name for agent in self.agents if "/" in agent.name or agent.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
         if "panel" in [agent.name for agent in self.agents]:
@@ -203,10 +203,10 @@ class Season(Frozen):
             call = judge.model_dump_json(exclude={"name", "family", "trials"})
             asked.setdefault(judge.name if judge.human else call, []).append(judge.name)
         if same := next((names for names in asked.values() if len(names) > 1), None):
-            what = "are asked the very same call, and one answer would count as several that agree"
-            raise ValueError(f"panel: {' and '.join(same)} {what}; give them other models, seeds or args")
+            field = "are asked the very same call, and one answer would count as several that agree"
+            raise ValueError(f"panel: {' and '.join(same)} {field}; give them other models, seeds or args")
         if self.recorded and not self.strategies:
-            return self  # what somebody else told them need not be known
+            return self  # the instructions of imported agents may be unknown
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
         names, strategies = sorted(agent.name for agent in self.agents), sorted(self.strategies)
@@ -267,7 +267,7 @@ class Season(Frozen):
         """The order of periods: consecutive in time unless the file sets another."""
         return self.inference.cluster_order or "consecutive"
 
-    def told(self, agent: str) -> str:
+    def instructions(self, agent: str) -> str:
         """Return the instructions of an agent: its own strategy, or else the prompt."""
         return self.strategies.get(agent, self.prompt)
 
@@ -356,7 +356,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
-    if twice := repeated([agent.name for agent in agents]):
+    if twice := duplicates([agent.name for agent in agents]):
         problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
     market: SeasonMarket | None = None
     with suppress(ValidationError):
@@ -371,8 +371,8 @@ def recorded_season(file: RecordedFile, follows: RecordedFields, source: str) ->
     makers = {name: (family, model) for name, family, model in follows.agents}
     chosen = file.agents or tuple(RecordedAgent(name=name) for name in makers)
     agents = [
-        {"name": one.name, "family": one.family or makers[one.name][0], "model": f"{RECORDS}/{makers[one.name][1]}"}
-        for one in chosen
+        {"name": spec.name, "family": spec.family or makers[spec.name][0], "model": f"{RECORDS}/{makers[spec.name][1]}"}
+        for spec in chosen
     ]
     stated = {"capital": follows.capital, "currency": follows.currency}
     table = {

@@ -160,7 +160,7 @@ def name_key(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
-def _spelled(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """Return a pattern for a name, its parts joined by a space, hyphen or underscore, or nothing next to a digit."""
     parts = re.split(r"[\s_-]+", name.strip())
     pattern = re.escape(parts[0])
@@ -192,7 +192,7 @@ class RunNames:
     @cached_property
     def _named(self) -> re.Pattern[str]:
         names = [name for name in (*self.agents, *self.aliases) if name_key(name) in self.by_key]
-        spelled = sorted((_spelled(name) for name in names if name.strip()), key=len, reverse=True)
+        spelled = sorted((_name_pattern(name) for name in names if name.strip()), key=len, reverse=True)
         return re.compile(rf"(?<![\w.\\-])(?:{'|'.join(spelled) or '(?!)'})(?![\w]|-\w|\.\w|/\w{{0,20}}\.)", re.I)
 
     @cached_property
@@ -200,7 +200,7 @@ class RunNames:
         """Patterns of the scores: full names, and words that occur in only one score's name."""
         patterns = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
         named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
-        patterns += [(_spelled(score.replace("_", " ")), score) for score in named]
+        patterns += [(_name_pattern(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
         lead = "|".join(rf"(?<=\b{lead})" for lead in leads)
@@ -244,7 +244,7 @@ def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) ->
         return None
     if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:
         return None
-    return _SentenceParser(sentence, names, tuple(before)).reading()
+    return _SentenceParser(sentence, names, tuple(before)).parse()
 
 
 class _SentenceParser:
@@ -255,14 +255,14 @@ class _SentenceParser:
         self.groups: dict[str, Agents] = {_ALL: (_ALL,), _NONE: (_NONE,)}
         self.neither: set[str] = set()
         self.scores: dict[str, str] = {}
-        self.text = self._shape(sentence)
+        self.text = self._mask(sentence)
         self.relations: list[Relation] = []
         self.found = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
         self.subject = before[:1] if _IT.match(self.text) else ()
         self.last, self.open = self.subject, bool(_OPEN.search(self.text))
         self.named: list[Agents] = []
 
-    def _shape(self, sentence: str) -> str:
+    def _mask(self, sentence: str) -> str:
         text = sentence.translate(str.maketrans("’‘“”−", "''\"\"-"))
         text, pieces, at = " ".join(text.split()), list[str](), 0
         for n, (start, end, agent) in enumerate(self.names.mentions(text)):
@@ -276,15 +276,15 @@ class _SentenceParser:
         text = _EVERY_SCORE.sub(f"on {_EVERY}", text)
         for pattern, words in _PLAINER:
             text = pattern.sub(words, text)
-        return _AND.sub(self._together, text)
+        return _AND.sub(self._merge_names, text)
 
-    def _together(self, match: re.Match[str]) -> str:
+    def _merge_names(self, match: re.Match[str]) -> str:
         """Replace agents that are named together by one placeholder."""
         signs, text = re.findall(_G, match[0]), match.string
         follows = _CUE_FOLLOWS.match(text, match.end())
         # "A beats B, and C beats D": the last name starts a new comparison.
-        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
-        joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if own else (signs, "")
+        starts_new = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
+        joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if starts_new else (signs, "")
         if len(joined) < 2:
             return match[0]
         self.groups[sign := chr(0xE900 + len(self.groups))] = tuple(
@@ -294,7 +294,7 @@ class _SentenceParser:
             self.neither.add(sign)
         return f"{sign}, and {tail}" if tail else sign
 
-    def reading(self) -> ParsedSentence | None:
+    def parse(self) -> ParsedSentence | None:
         """Parse all clauses and combine the results."""
         text, at = self.text, 0
         for cut in [*_SPLIT.finditer(text), None]:
@@ -331,17 +331,17 @@ class _SentenceParser:
         inside = before.endswith("(") or text.lower().startswith(("which ", "who "))
         previous = self.last if inside else self.subject or self.last
         supposed = re.split(r"[.;:,](?:\s|$)", before)[-1]
-        taken = 0
+        parsed_to = 0
         for cue in _CUE.finditer(text):
             head = text[: cue.start()]
-            near = re.split(r"[,:]\s", head)
-            asserted = not _UNASSERTED.search(near[-1] if len(near) > 1 else supposed + head)
-            if cue.start() < taken or "?" in text[cue.end() :] or not asserted:
+            parts = re.split(r"[,:]\s", head)
+            asserted = not _UNASSERTED.search(parts[-1] if len(parts) > 1 else supposed + head)
+            if cue.start() < parsed_to or "?" in text[cue.end() :] or not asserted:
                 continue
             self.named = [self.groups[sign] for sign in re.findall(_G, head)]
             left, noun = self._left(head, previous)
             if (end := self._compare(cue, left, noun, head)) is not None:
-                taken, previous = end, left or previous
+                parsed_to, previous = end, left or previous
         if not inside and previous:
             self.subject = previous
         if signs := re.findall(_G, text):
@@ -389,7 +389,7 @@ class _SentenceParser:
         if noun and noun != "'s" and (_FOREIGN.search(noun) or _OUTCOME.search(noun) or "'" in head):
             self._criterion(noun)
         if kind in ("first", "first verb", "last", "rank", "superlative"):
-            return self._alone(kind, cue, left, head, rest)
+            return self._single(kind, cue, left, head, rest)
         if noun == "'s" and kind not in ("up", "differ"):
             return None
         if kind in ("than", "as"):
@@ -416,7 +416,7 @@ class _SentenceParser:
             return cue.end() + at + more
         if not left or not right:
             if left and not weak and kind in ("up", "down"):
-                self._else(left, rest)
+                self._note_outsider(left, rest)
             return None
         if word == "over" and not _CHOSEN.search(head):
             return None
@@ -439,7 +439,7 @@ class _SentenceParser:
             self._add("level", left, right, head)
             return cue.end() + end
         if not re.match("similar|match|equal", word):
-            self._else(left, rest)
+            self._note_outsider(left, rest)
         return None
 
     def _than(self, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
@@ -465,7 +465,7 @@ class _SentenceParser:
             return None
         if not right and upto:
             if not _SELF.match(rest):
-                self._else(left, rest[upto.start() :])
+                self._note_outsider(left, rest[upto.start() :])
             return None
         if not right:
             ends = r"\s+(?!on\b|in\b|at\b|overall|here|agent|model|system|of the two)[a-z]"
@@ -496,7 +496,7 @@ class _SentenceParser:
         rest = (tuple(agent for agent in some if agent not in left) for some in (named, self.before, every))
         return next((group for group in rest if group), ())
 
-    def _alone(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
+    def _single(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
         """Parse first, last, a rank or a superlative, with its agent before it (linked by a verb) or after it."""
         word, end = cue[0].lower(), cue.end()
         between = re.split(f"{_G}|{_NONE}|{_ALL}", head)[-1]
@@ -550,7 +550,7 @@ class _SentenceParser:
         elif plain and not _SCORELIKE.search(plain):
             self.found["foreign"] = plain[:60]
 
-    def _else(self, left: Agents, rest: str) -> None:
+    def _note_outsider(self, left: Agents, rest: str) -> None:
         """Record a comparison with something that is not in the run."""
         apart = _APART.search(self.text)
         match = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
@@ -558,8 +558,8 @@ class _SentenceParser:
             self.found["others"] = match["else"][:60].rstrip(".")
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
-        near = re.split(rf",\s|{_G}", head)[-1][-60:]
-        denied = _NOT.search(near) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
+        context = re.split(rf",\s|{_G}", head)[-1][-60:]
+        denied = _NOT.search(context) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
         stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):

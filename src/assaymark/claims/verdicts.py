@@ -1,5 +1,4 @@
-"""Decide claims from measurements. Each kind of claim is a class with its statement, its evidence, and the other
-rules for its sensitivity analysis.
+"""Decide claims: each kind is a class with its statement, its evidence, and other rules for sensitivity analysis.
 
 Claims that compare agents also have their messages for seasons here; the texts are in `assaymark.claims.messages`.
 """
@@ -12,7 +11,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import PUT, Adversarial, Fields, put_to_people, with_people
+from assaymark.claims.findings import HUMAN_P, Adversarial, Fields, store_human_p, with_human_test
 from assaymark.claims.levels import (
     CELL_STATEMENTS,
     Index,
@@ -24,7 +23,7 @@ from assaymark.claims.levels import (
     threshold,
 )
 from assaymark.claims.messages import (
-    Said,
+    Phrase,
     Value,
     counted,
     interval_words,
@@ -32,7 +31,7 @@ from assaymark.claims.messages import (
     measure_words,
     number,
     p_words,
-    said,
+    phrase,
     signed,
 )
 from assaymark.claims.orders import GAP, ClaimEvidence, PairResult, contrasts_of, orders_of
@@ -52,6 +51,7 @@ from assaymark.records import (
 )
 
 OrderHead = Literal["first", "above", "within"]
+SeasonTexts = tuple[Phrase, Phrase, Phrase]  # the statement, the phrase if it is unsupported, and the reason
 ClaimKind = Literal["first", "pair", "within", "cell"]
 KIND_NAMES: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
 """The kinds of claim, in the order in which the claims about one score are decided."""
@@ -87,7 +87,7 @@ class ClaimType:
             if not any(name == field or name.startswith(f"{field}.") for field in apart)
         )  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         """Build the claim about some subjects from the measurements, which decide its direction and outcome."""
         raise NotImplementedError
 
@@ -121,20 +121,20 @@ class ComparisonClaim(ClaimType):
         scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
         scope = scope if self.subjects == 1 else "pairwise-contrast"
         labels = {"dimension": dimension, **dict(zip(self.labels, subjects, strict=True))}
-        says = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
-        return Claim(measurement_id(self.head, labels), scope, says, subjects, dimension, self.asserts_order)
+        text = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
+        return Claim(measurement_id(self.head, labels), scope, text, subjects, dimension, self.asserts_order)
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
             return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
-        pair = direction(dimension, subjects[0], subjects[1], index)
+        pair = higher_first(dimension, subjects[0], subjects[1], index)
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
     def evidence(self, claim: Claim, index: Index, rules: Rules) -> ClaimEvidence:
         """Return the evidence for a claim: the results of its pairs, or the levels if no difference was tested."""
         dimension = claim.dimension
         if not index.tested(dimension):
-            return self.by_levels(claim, index)
+            return self.level_evidence(claim, index)
         orders, ids = orders_of(index, rules), list[str]()
         alone = len(claim.subjects) == 1
         pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
@@ -148,15 +148,15 @@ class ComparisonClaim(ClaimType):
                 items += [] if (probe := index.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
                 index.memo[key] = [item.id for item in items]
             ids += index.memo[key]
-        return self.standing(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
+        return self.tested_evidence(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         """Return the evidence for a claim whose differences were tested."""
         raise NotImplementedError
 
-    def by_levels(self, claim: Claim, index: Index) -> ClaimEvidence:
+    def level_evidence(self, claim: Claim, index: Index) -> ClaimEvidence:
         """Return the evidence from untested levels: a higher level with all judges and without each family."""
         if not self.asserts_order:
             return ClaimEvidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
@@ -167,42 +167,42 @@ class ComparisonClaim(ClaimType):
         for family in (None, *index.families):
             items = [index.levels.get((dimension, family, name)) for name in (high, *others)]
             ids += [item.id for item in items if item is not None]
-            own, *values = (None if item is None else item.value for item in items)
+            level, *values = (None if item is None else item.value for item in items)
             there = [value for value in values if value is not None]
             behind[family] = None
-            if own is not None and len(there) == len(others):
-                behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= own)
-        rests, tail = tuple(ids), "but no judge family was left out"
+            if level is not None and len(there) == len(others):
+                behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= level)
+        used, tail = tuple(ids), "but no judge family was left out"
         status: StabilityStatus = "judge-dependent"
         if (ahead := behind[None]) != []:
             reason = f"{listing(ahead or [])} comes before it or level with it"
             reason = "some agent has no level" if ahead is None else reason
-            return ClaimEvidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
+            return ClaimEvidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", used, tested=False)
         if index.families:
-            turned = [family for family in index.families if behind[family] != []]
+            reversals = [family for family in index.families if behind[family] != []]
             status, tail = "stable", "also without any one judge family"
-            if turned:
+            if reversals:
                 probes = [index.directed("probe.contrast", dimension, high, other) for other in others]
                 asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
                 status = "tie-class" if asked and all(asked) else "judge-dependent"
-                tail = f"but not without {listing(turned)}"
-        return ClaimEvidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
+                tail = f"but not without {listing(reversals)}"
+        return ClaimEvidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", used, tested=False)
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
         # Cached, because other rules do not change the result of the controls.
         place = "adversarial", claim.id, rules.cells, rules.alpha
-        adversarial = index.once(place, lambda: bias.adversarial_of(claim, index, rules))
-        instruments = rule.instruments_of(index, rules.on_failure)
+        adversarial = index.once(place, lambda: bias.assess_controls(claim, index, rules))
+        instruments = rule.datasheet_gates(index, rules.on_failure)
         bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
         if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
             return bare
         findings = [
-            rule_of(claim, evidence, index, rules) for rule_of in (bias.own_family_of, bias.length_of, bias.distinct_of)
+            rule_of(claim, evidence, index, rules) for rule_of in (bias.own_family, bias.length_bias, bias.distinctness)
         ]
         if self.asserts_order:
-            findings += [bias.other_judges_of(claim, evidence, index, rules), bias.missing_of(index, rules)]
-        findings += [bias.flagged_of(evidence, index), *bias.clusters_of(claim, evidence, index)]
+            findings += [bias.other_judges_finding(claim, evidence, index, rules), bias.missing_finding(index, rules)]
+        findings += [bias.flagged_finding(evidence, index), *bias.cluster_findings(claim, evidence, index)]
         return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
@@ -211,7 +211,7 @@ class ComparisonClaim(ClaimType):
         others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
         if not index.tested(claim.dimension):
             return others
-        return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
+        return others | self.other_rules(rules, rule.usable_tests(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
@@ -225,13 +225,13 @@ class ComparisonClaim(ClaimType):
         judges, scope = sum(len(item.detail["own"]) for item in index.named("panel.families")), ""
         if judges and fields.state("other_judges") != "yes":
             scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-        what = self.statement(claim.subjects, counted(len(index.agents), "agent"))
+        text = self.statement(claim.subjects, counted(len(index.agents), "agent"))
         on = f" on {measure_words(claim.dimension)}"
         if fields.state("distinct") == "not-told-apart":
-            return f"{what}{scope}{on}, which these judges do not tell from the overall impression."
-        return f"{what}{on}{scope}."
+            return f"{text}{scope}{on}, which these judges do not tell from the overall impression."
+        return f"{text}{on}{scope}."
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         """Return the messages of a season's claim: statement, phrase if unsupported, and reason."""
         raise NotImplementedError
 
@@ -246,8 +246,8 @@ class FirstRankClaim(ComparisonClaim):
     withheld = "A first rank for {names} on {score}."
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(index, rules)
         leaders = orders.leaders.items()
@@ -275,35 +275,35 @@ class FirstRankClaim(ComparisonClaim):
             reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
             reason = reason if pairs else "There is no other agent."
         else:
-            status = min((_survival(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
+            status = min((_drop_status(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
             weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
             lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant"
             worst = p_words(max(pair.plain for pair in pairs))
             about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
-            reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, index)[1]}{about}."
+            reason = f"{lead} ({worst} adjusted, at most), {_drop_status(dimension, weakest, index)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
             finding = StabilityFinding(weakest.stability.state, families)
-        return ClaimEvidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
+        return ClaimEvidence(status, reason, ids, tuple(pairs), published, finding, None, *p)
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
-        says = said("claim.says.first", agent=agent, count=count_said(len(index.agents)), scope=scope)
+        statement = phrase("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
         untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
         led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
         lost = next((pair for pair in pairs if pair.stability.state != "stable"), None)
         if not index.families:
-            reason = said("claim.reason.one_family")
+            reason = phrase("claim.reason.one_family")
         elif untested:
-            reason = said("claim.reason.untested_first", agent=agent, agents=untested)
+            reason = phrase("claim.reason.untested_first", agent=agent, agents=untested)
         elif not fields.evidence.published or len(led) < len(pairs) or not published:
-            reason = said("claim.reason.no_lead")
+            reason = phrase("claim.reason.no_lead")
         elif lost is not None:
-            reason = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
+            reason = phrase("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            reason = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
-        return says, said("claim.withheld.first", agent=agent), reason
+            reason = phrase("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
+        return statement, phrase("claim.withheld.first", agent=agent), reason
 
 
 class AboveClaim(ComparisonClaim):
@@ -316,8 +316,8 @@ class AboveClaim(ComparisonClaim):
     withheld = "Any ranking of {names} on {score}."
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,), dimension = pairs, claim.dimension
         row, published, item = pair.row, pair.published, index.contrast(dimension, pair.row.high, pair.row.low)
@@ -326,36 +326,36 @@ class AboveClaim(ComparisonClaim):
             needed = threshold(orders_of(index, rules).level(dimension))
             reason = f"The difference is not resolved: {p_words(pair.plain)} adjusted, {needed}."
         elif not reason:
-            status, text = _survival(dimension, pair, index)
+            status, text = _drop_status(dimension, pair, index)
             reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {text}."
         ends = interval_words(item.low, item.high)
-        gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
+        difference = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
         stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
-        return ClaimEvidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated,
-                             pair.headline, gap)  # fmt: skip
+        return ClaimEvidence(status, reason, ids, (pair,), published, stability, pair.state, p, pair.gated,
+                             pair.headline, difference)  # fmt: skip
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
         row, item = pair.row, index.contrast(AGGREGATE, high, low)
         first, second = sorted((high, low))
-        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
+        statement, withheld = phrase("claim.says.above", high=high, low=low, scope=scope), (first, second)
         floor = float(item.detail.get("noise_floor") or 0.0)
-        numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
+        numbers: dict[str, Value] = {"p": p_text(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
         if not index.families or not row.testable:
-            why = _untested_said(pair, item, index)
+            reason = _untested_message(pair, item, index)
         elif row.unresolved:
-            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
+            reason = phrase(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
         elif not pair.published & {"plain", "gated"}:
-            why = said("claim.reason.unresolved", **numbers)
+            reason = phrase("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
-            why = _dropped_said(pair)
+            reason = _drop_message(pair)
         elif fields.level == "no-claim":
-            why = said("claim.reason.resolved", **numbers)
+            reason = phrase("claim.reason.resolved", **numbers)
         else:
-            periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-            why = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
-                       ends=ends_said(item, "points"), gap=gap, floor=floor, **numbers)  # fmt: skip
-        return says, said("claim.withheld.order", agents=withheld), why
+            periods, difference = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
+            reason = phrase("claim.reason.supported", periods=periods, value=item.value or 0.0,
+                       ends=ends_text(item, "points"), gap=difference, floor=floor, **numbers)  # fmt: skip
+        return statement, phrase("claim.withheld.order", agents=withheld), reason
 
 
 class EquivalenceClaim(ComparisonClaim):
@@ -369,15 +369,15 @@ class EquivalenceClaim(ComparisonClaim):
     withheld = "That {names} score alike on {score}."
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
 
-    def standing(
-        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
+    def tested_evidence(
+        self, claim: Claim, pairs: Sequence[PairResult], ids: tuple[str, ...], index: Index, rules: Rules
     ) -> ClaimEvidence:
         (pair,) = pairs
         item = index.contrast(claim.dimension, pair.row.high, pair.row.low)
         status, reason = _untested(pair, item, index)
         if not reason:
             tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-            lost = _further_apart(pair, claim.dimension, index, rules)
+            lost = _families_apart(pair, claim.dimension, index, rules)
             status = "tie-class" if lost or not pair.within else "stable"
             text = f"but without {listing(lost)} they are further apart"
             text = text if lost else "also without any one judge family"
@@ -386,33 +386,33 @@ class EquivalenceClaim(ComparisonClaim):
                 reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
         p_value = pair.p_within if status in ("stable", "tie-class") else None
         shown = frozenset({"gated"}) if p_value is not None and pair.within else frozenset[str]()
-        return ClaimEvidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin),
+        return ClaimEvidence(status, reason, ids, (pair,), shown, None, pair.state, pair.row.within(rules.margin),
                              p_value)  # fmt: skip
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with the difference (first name minus second) and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
-        gap = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
-        if gap is None:
+        ends = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
+        if ends is None:
             return claim.statement
-        value, level, low, high = gap
+        value, level, low, high = ends
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
         item, margin = index.contrast(AGGREGATE, *claim.subjects), rules.margin
-        gap: Value = ""
+        size: Value = ""
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
-            gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-        says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
-        lost = tuple(_further_apart(pair, AGGREGATE, index, rules))
+            size = phrase("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+        statement = phrase("claim.says.within", one=names[0], two=names[1], margin=margin, gap=size)
+        lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
-                   needed=rules.alpha)  # fmt: skip
+        cause = phrase(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost),
+                       p=p_text(pair.p_within), needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
-            cause = _untested_said(pair, item, index)
-        return says, said("claim.withheld.within", agents=names), cause
+            cause = _untested_message(pair, item, index)
+        return statement, phrase("claim.withheld.within", agents=names), cause
 
 
 class CellClaim(ClaimType):
@@ -427,14 +427,14 @@ class CellClaim(ClaimType):
         "claims.pairs", "claims.within",
     ))  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
+    def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         (cell,) = subjects
         state = cell_states(index).get(cell)
         if state is None:
             raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
         text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
-        says = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
-        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=says,
+        statement = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
+        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=statement,
                      subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
@@ -457,7 +457,7 @@ class CellClaim(ClaimType):
                 text = f"{moved}: a halo, so the number without them is primary."
                 adversarial = Adversarial("construct-sensitive", (text,), (text,))
         ids = () if item is None else (item.id,)
-        rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
+        evidence_ids = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
         numbers = f"The number behind it is {state.numbers}: {state.outcome}"
         tested, texts = state.gate.detail.get("p") is not None, cell_words(state.cell)
         status: StabilityStatus = "judge-dependent"
@@ -482,8 +482,8 @@ class CellClaim(ClaimType):
             if item.detail["leave_one_out"]:
                 reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
-        evidence = ClaimEvidence(status, reason, rests, published=published, tested=tested)
-        instruments = rule.instruments_of(index, rules.on_failure)
+        evidence = ClaimEvidence(status, reason, evidence_ids, published=published, tested=tested)
+        instruments = rule.datasheet_gates(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
@@ -493,7 +493,7 @@ ORDERS: Final[Mapping[str, ComparisonClaim]] = {kind.head: kind for kind in (FIR
 KINDS: Final[Mapping[str, ClaimType]] = {**ORDERS, "cell": CELL}
 
 
-def kind(claim: Claim) -> ClaimType:
+def claim_type(claim: Claim) -> ClaimType:
     """Return the kind of a claim by the prefix of its id; the number of subjects would not be unique."""
     head = claim.id.partition("[")[0]
     if head not in KINDS:
@@ -503,13 +503,13 @@ def kind(claim: Claim) -> ClaimType:
 
 def kind_of(claim: Claim) -> ClaimKind:
     """Return the name of the kind of a claim."""
-    return kind(claim).name
+    return claim_type(claim).name
 
 
 def suppressed_phrase(claim: Claim) -> str:
     """Return the phrase for an unsupported claim, without its statement or direction."""
     names, score = listing(sorted(claim.subjects)), measure_words(claim.dimension)
-    return kind(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
+    return claim_type(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
 
 
 def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
@@ -519,12 +519,12 @@ def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool 
         for kind, yes in asked:
             if yes and (kind is not WITHIN or dimension == AGGREGATE):
                 groups = combinations(index.agents, kind.subjects)
-                claims += [kind.put(dimension, subjects, index, rules) for subjects in groups]
+                claims += [kind.build(dimension, subjects, index, rules) for subjects in groups]
     judged = cell_states(index) if cells and wanted.cells else ()
-    return claims + [CELL.put(AGGREGATE, (cell,), index, rules) for cell in judged]
+    return claims + [CELL.build(AGGREGATE, (cell,), index, rules) for cell in judged]
 
 
-def direction(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
+def higher_first(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
     """Return two agents, the higher-scored first: by their contrast, or by their levels if there is none."""
     if index.tested(dimension):
         labels = index.contrast(dimension, first, other).labels
@@ -549,7 +549,7 @@ def decide_claims(
     """
     index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
     claims = candidate_claims(study.claims, index, rules)
-    ask_people(study, index, rules)
+    prepare_human_tests(study, index, rules)
     return tuple(decide(claim, index, rules, plan_hash, amended, variants) for claim in claims)
 
 
@@ -557,28 +557,28 @@ def decide(
     claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """Decide one claim, also under the other rules."""
-    own = kind(claim)
-    fields, touched = with_people(own.fields(claim, index, rules), index, rules), own.amended(amended)
+    kind = claim_type(claim)
+    fields, touched = with_human_test(kind.fields(claim, index, rules), index, rules), kind.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
         # A bias finding is a reason even if another field already stops the claim.
-        reasons += [*finding.reasons, *([] if finding.cap is None else [one.text for one in finding.conditions])]
+        reasons += [*finding.reasons, *([] if finding.cap is None else [note.text for note in finding.conditions])]
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_people(own.fields(claim, index, other, for_level=True), index, other).level
-        for name, other in (own.variants(claim, index, rules) if variants else {}).items()
+        name: with_human_test(kind.fields(claim, index, other, for_level=True), index, other).level
+        for name, other in (kind.variants(claim, index, rules) if variants else {}).items()
     }
-    says, conditions = own.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
-    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
+    statement, conditions = kind.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
+    return fields.verdict(plan_hash, statement, reasons, conditions, fragility, touched)
 
 
-def ask_people(study: Study, index: Index, rules: Rules) -> None:
+def prepare_human_tests(study: Study, index: Index, rules: Rules) -> None:
     """Store in an index, once, which claims of a study are tested on people's grades; nothing without grades."""
-    if index.named("human.contrast") and PUT not in index.memo:
+    if index.named("human.contrast") and HUMAN_P not in index.memo:
         claims = candidate_claims(study.claims, index, rules, cells=False)
-        put_to_people((kind(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
+        store_human_p((claim_type(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
 
 
 # Helpers of several kinds
@@ -593,7 +593,7 @@ def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[Stabil
     return "tie-class", ""
 
 
-def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
+def _families_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
     """Return the judge families without which two agents are not within the margin of each other."""
     drops = {family: index.drop(dimension, family, pair.row.high, pair.row.low) for family in index.families}
     return [
@@ -603,7 +603,7 @@ def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules)
     ]
 
 
-def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
+def _drop_status(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
     """Return the status and text (after "is significant") for leaving out each judge family of a published order."""
     stability, families = pair.stability, listing(list(pair.stability.families))
     if stability.state == "stable":
@@ -618,8 +618,8 @@ def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[Stability
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
     subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
-    says = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    text = f"but it turns without judge family {families}. {subject} was asked; {says}"
+    finding = "its interval contains 0" if zero else f"it finds a difference{tested}"
+    text = f"but it turns without judge family {families}. {subject} was asked; {finding}"
     return "tie-class" if zero else "judge-dependent", text
 
 
@@ -633,35 +633,35 @@ def contains_zero(probe: rule.Signed | None) -> bool | None:
 # Messages for numbers
 
 
-def p_said(p: float) -> Said:
+def p_text(p: float) -> Phrase:
     """Return the message for a p-value."""
     if p < 0.001 or p >= 0.9995:
-        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
-    return said("claim.reason.p", p=p)
+        return phrase("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
+    return phrase("claim.reason.p", p=p)
 
 
-def ends_said(item: Measurement, key: str) -> Said | str:
+def ends_text(item: Measurement, key: str) -> Phrase | str:
     """Return the message for an interval, by its key; empty if there is none."""
-    return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
+    return "" if item.low is None or item.high is None else phrase(f"claim.reason.{key}", low=item.low, high=item.high)
 
 
-def count_said(n: int) -> Said | int:
+def count_text(n: int) -> Phrase | int:
     """Return the message for a count as a word; large counts stay numbers."""
-    return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
+    return phrase(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
-def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
+def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Phrase:
     """Return the message on why a pair cannot be tested: one judge family, or too few periods."""
     if not index.families:
-        return said("claim.reason.one_family")
+        return phrase("claim.reason.one_family")
     (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
     serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return said("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
+    return phrase("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
 
 
-def _dropped_said(pair: PairResult) -> Said:
+def _drop_message(pair: PairResult) -> Phrase:
     """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
-    return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
+    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

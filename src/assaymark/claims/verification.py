@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims import levels as rule
-from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
-from assaymark.claims.findings import PUT
+from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, is_about
+from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Rules, SeasonGates, Test
-from assaymark.claims.messages import Said
+from assaymark.claims.messages import Phrase
 from assaymark.claims.orders import PairRow, row_of
 from assaymark.claims.recompute import Differences, Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import SeasonClaims, decide_season
-from assaymark.claims.verdicts import KINDS, decide, kind
+from assaymark.claims.verdicts import KINDS, claim_type, decide
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import AGGREGATE, JSON, Measurement, Scope, Verdict, canonical_json, parse, problems_of, record
 
@@ -64,15 +64,15 @@ class StatedRows:
                 near={margin: values[at] for margin, values in self.near.items()},
             )
 
-    def wrong(self, pairs: int, tests: tuple[Test, ...], where: str) -> Iterator[Problem]:
+    def problems(self, pairs: int, tests: tuple[Test, ...], place: str) -> Iterator[Problem]:
         """Yield problems: columns whose length is not the number of pairs, and unexpected tests."""
         named = {name: getattr(self, name) for name in ("order", "floor", "length", "others", "equivalence")}
         named |= {f"near.{margin}": values for margin, values in self.near.items()}
         for name, column in (named | {f"p.{test}": values for test, values in self.p.items()}).items():
             if column is not None and len(column) != pairs:
-                yield Problem(f"{where}.{name}", f"must have one entry for each of {pairs} pairs (got {len(column)})")
+                yield Problem(f"{place}.{name}", f"must have one entry for each of {pairs} pairs (got {len(column)})")
         if set(self.p) != {"p", *tests}:
-            yield Problem(f"{where}.p", f"must be {', '.join(sorted({'p', *tests}))} (got {', '.join(sorted(self.p))})")
+            yield Problem(f"{place}.p", f"must be {', '.join(sorted({'p', *tests}))} (got {', '.join(sorted(self.p))})")
 
 
 @record
@@ -112,7 +112,7 @@ class _StudyCertificate(_CertificateHead):
     people: _Entries = ()
     people_p: tuple[_Probability, ...] = ()
 
-    def wrong(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    def problems(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
         """Yield problems: subjects that do not fit the claim, numbers that no plan can have, alternative rules in place
         of the plan's, and duplicate names."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
@@ -121,8 +121,8 @@ class _StudyCertificate(_CertificateHead):
         if not expected:
             yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
         elif not count == len(claim.subjects) == expected:
-            what = f"a claim {head!r} has {'one subject' if expected == 1 else 'two different subjects'}"
-            yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
+            problem = f"a claim {head!r} has {'one subject' if expected == 1 else 'two different subjects'}"
+            yield Problem("claim.subjects", f"{problem} (got {', '.join(claim.subjects) or 'none'})")
         for name in ("alpha", "cell_alpha", "share"):
             if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
                 yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
@@ -133,7 +133,7 @@ class _StudyCertificate(_CertificateHead):
         for name in ("kappa", "test", "source"):
             if getattr(rules, name) != defaults[name].default:
                 yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-        yield from _named(stated, defaults)
+        yield from _name_problems(stated, defaults)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
             if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -142,12 +142,12 @@ class _StudyCertificate(_CertificateHead):
         if head == "cell":
             return
         if not set(claim.subjects) <= set(study.agents):
-            what = f"must be among the agents of the study (got {', '.join(claim.subjects):.80})"
-            yield Problem("claim.subjects", what)
+            problem = f"must be among the agents of the study (got {', '.join(claim.subjects):.80})"
+            yield Problem("claim.subjects", problem)
         if claim.dimension not in (AGGREGATE, *study.dimensions) or not rules.claims_scale(claim.dimension):
             yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
 
-    def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
+    def pair_problems(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
         """Yield problems of the pairs outside the claim: wrong scales, or pairs that do not match the agents."""
         claim, expected, agents = self.verdict.claim, set[str](), len(self.study.agents)
         measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
@@ -160,11 +160,11 @@ class _StudyCertificate(_CertificateHead):
             return
         for scale, rows in scales.items():
             claimed = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
-            where = f"other_pairs.scales.{scale}"
+            place = f"other_pairs.scales.{scale}"
             if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
-                yield Problem(where, "is needed: the claim depends on it")
+                yield Problem(place, "is needed: the claim depends on it")
             elif rows is not None and self.other_pairs is not None:
-                yield from rows.wrong(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, where)
+                yield from rows.problems(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, place)
 
 
 @record
@@ -177,7 +177,7 @@ class _SeasonCertificate(_CertificateHead):
     judges: dict[str, str]
     tables: _Entries
 
-    def wrong(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """Yield problems: rules that no plan can have."""
         raw: Mapping[str, Any] = self.rules
         defaults = SeasonGates.__dataclass_fields__
@@ -186,7 +186,7 @@ class _SeasonCertificate(_CertificateHead):
             **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
             **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
         }
-        problems = [*_named(raw, defaults)]
+        problems = [*_name_problems(raw, defaults)]
         for name, forms in kinds.items():
             boolean = bool not in forms and isinstance(raw.get(name), bool)
             if name in raw and (boolean or not isinstance(raw[name], forms)):
@@ -195,14 +195,14 @@ class _SeasonCertificate(_CertificateHead):
             if name in raw and raw[name] != defaults[name].default:
                 problems.append(Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})"))
         if raw.get("on_failure") not in (None, "qualified", "no-claim"):
-            what = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
-            problems.append(Problem("rules.on_failure", what))
+            problem = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
+            problems.append(Problem("rules.on_failure", problem))
         if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
             problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
         yield from problems
 
 
-def _named(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
+def _name_problems(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems: missing rules and unknown names."""
     for name in sorted({*stated} ^ {*defaults}):
         yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
@@ -254,19 +254,19 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and return the differences (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
-    checks = (_season if season else _study)(certificate)
+    checks = (_verify_season if season else _verify_study)(certificate)
     return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
-def _study(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a study."""
-    document, measurements = _read(certificate)
+    document, measurements = _parse(certificate)
     study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
         recomputation = Recomputation(study, rules, measurements)
         checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
-        items = recomputation.again(measurements)
-        checks.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
+        items = recomputation.recompute(measurements)
+        checks.assume("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
         index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # All pairs for the ranking procedure: those of the claim from their measurements, the others as stated.
@@ -275,17 +275,17 @@ def _study(certificate: Mapping[str, JSON]) -> Differences:
             if others is None or scale not in others.scales:
                 continue
             columns = others.scales[scale]
-            left = [pair for pair in pairs if scale != claim.dimension or not about(claim, *pair)]
+            outside = [pair for pair in pairs if scale != claim.dimension or not is_about(claim, *pair)]
             if columns is None:
-                other = {pair: PairRow(*pair, testable=False, p={}) for pair in left}
+                other = {pair: PairRow(*pair, testable=False, p={}) for pair in outside}
             else:
-                other = dict(zip(left, columns.rows(left), strict=True))
+                other = dict(zip(outside, columns.rows(outside), strict=True))
             if other:
-                checks.given("p-values of the pairs that the claim is not about are")
+                checks.assume("p-values of the pairs that the claim is not about are")
             rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
-        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(document.people_p)}})
+        index = replace(index, rows=rows, memo={HUMAN_P: {f"other {at}": p for at, p in enumerate(document.people_p)}})
         # The claim rebuilt from these measurements: its kind, dimension and subjects determine its statement.
-        claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
+        claim = claim_type(claim).build(claim.dimension, claim.subjects, index, rules)
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
         checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
         checks.compare_verdicts(stated, verdict)
@@ -294,14 +294,14 @@ def _study(certificate: Mapping[str, JSON]) -> Differences:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
 
-def _season(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a season."""
     try:
-        stated = parse(_SeasonCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
-        if problems := list(stated.wrong()):
+        stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
+        if problems := list(stated.problems()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(condition) for condition in raw["hindsight"])})
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_message_of(condition) for condition in raw["hindsight"])})
         items = []
         for at, entry in enumerate(stated.tables):
             text = canonical_json({"method": "", "value": None} | entry)
@@ -314,18 +314,18 @@ def _season(certificate: Mapping[str, JSON]) -> Differences:
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
         checks, claim = recomputation.found, stated.verdict.claim
-        checks.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-        again = recomputation.again(items)
+        checks.assume("the rules, the judges and their families, which the hash of the plan stands for, are")
+        again = recomputation.recompute(items)
         for agent in claim.subjects:
             # The lowest and highest judge of the claim's agents, from their composites.
             of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
-            points = [one.value for one in of_agent if one.name == rule.COMPOSITE and one.value is not None]
+            points = [item.value for item in of_agent if item.name == rule.COMPOSITE and item.value is not None]
             total = next((measurement for measurement in of_agent if measurement.name == rule.TOTAL), None)
             if points and total is not None and total.value is not None:
                 checks.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
                 checks.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
                 checks.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        checks.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        checks.assume("totals, noise floors, returns and what the pairs beside the claim's show are")
         decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
         same = [verdict for verdict in decided if verdict.verdict.claim.id == claim.id]
         if not same:
@@ -338,24 +338,24 @@ def _season(certificate: Mapping[str, JSON]) -> Differences:
     except InputError:
         raise
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
-        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
-        raise InputError(SOURCE, [Problem("", what[:300])]) from None
+        problem = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
+        raise InputError(SOURCE, [Problem("", problem[:300])]) from None
 
 
-def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Measurement, ...]]:
+def _parse(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Measurement, ...]]:
     """Parse a certificate and its measurements; raises `InputError` with every problem."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")
     if stated != FORMAT:
-        what = f"must be {FORMAT!r} (got {stated!r:.80})"
+        message = f"must be {FORMAT!r} (got {stated!r:.80})"
         if stated in _EARLIER:
-            what = (
+            message = (
                 f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
             )
-        raise InputError(SOURCE, [Problem("format", what)])
+        raise InputError(SOURCE, [Problem("format", message)])
     try:
-        parsed = parse(_StudyCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
+        parsed = parse(_StudyCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
     except InputError as exc:
         problems = []
         for problem in exc.problems:
@@ -367,23 +367,23 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Mea
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*parsed.wrong(certificate["rules"])]
+    problems = [*parsed.problems(certificate["rules"])]
     named = not any(problem.where.startswith(("claim.", "study.")) for problem in problems)
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(parsed, section)):
-            item, wrong = _measurement(entry, section, f"{section}.{at}")
+            item, wrong = _parse_measurement(entry, section, f"{section}.{at}")
             problems += wrong
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += parsed.wrong_pairs(measurements) if named else ()
+    problems += parsed.pair_problems(measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
     return parsed, tuple(measurements)
 
 
-def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
+def _rearrange(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     """Rearrange a certificate: the fields of the verdict together, as in `Verdict`."""
     raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
     five = certificate.get("tuple")
@@ -395,25 +395,25 @@ def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     return raw | {"verdict": verdict} | stated
 
 
-def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
+def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tuple[Measurement | None, list[Problem]]:
     """Parse one measurement of a section; returns it or None, and the problems."""
     stated = entry.get("id")
     match = _ID.fullmatch(stated) if isinstance(stated, str) else None
     name = "" if match is None else match[1]
     if match is None or name not in SECTIONS[section]:
         kinds = ", ".join(SECTIONS[section])
-        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
+        return None, [Problem(f"{at}.id", f"must name one of {kinds} (got {stated!r:.80})")]
     labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
     parts = KEPT[name].parts
-    problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
+    problems = [Problem(f"{at}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
     needed = KEPT[name].needed if "value" in entry or name == "length.contrast" else ()
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
-    problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
+    problems += [Problem(f"{at}.{key}", "is missing") for key in needed if key not in detail]
     for key, form in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
         if key in detail:
-            place = f"{where}.{key}"
+            place = f"{at}.{key}"
             try:
                 form.validate_json(canonical_json(detail[key]), strict=True)
             except ValidationError as exc:
@@ -425,29 +425,29 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
             problems += [Problem(*problem) for problem in wrong]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
-        problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
+        problems.append(Problem(f"{at}.slopes", "must be as many as gaps and covariates"))
     fixed = {"value": None, **{key: entry[key] for key in _FIXED if key in entry}}
     raw = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
     try:
-        item = parse(Measurement, canonical_json(raw), source=where)
+        item = parse(Measurement, canonical_json(raw), source=at)
     except InputError as exc:
-        return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
+        return None, [*problems, *(Problem(f"{at}.{p.where}", p.what) for p in exc.problems)]
     allowed = [frozenset(label.split()) for label in KEPT[name].labels]
     if frozenset(item.labels) not in allowed:
         listed = " or ".join(", ".join(sorted(names)) or "none" for names in allowed)
         got = ", ".join(sorted(item.labels)) or "none"
-        problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
+        problems.append(Problem(f"{at}.labels", f"must be {listed} (got {got})"))
     if not problems and stated != item.id:
-        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {stated!r:.80})"))
+        problems.append(Problem(f"{at}.id", f"must be {item.id} (got {stated!r:.80})"))
     if (item.value is None) == (item.state == "ok"):
-        problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
+        problems.append(Problem(f"{at}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
 
 
-def _said_of(raw: Any) -> Said:
+def _message_of(raw: Any) -> Phrase:
     def value(argument: Any) -> Any:
         if isinstance(argument, dict):
-            return _said_of(argument)
+            return _message_of(argument)
         return tuple(map(str, argument)) if isinstance(argument, list) else argument
 
-    return Said(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})
+    return Phrase(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

@@ -391,7 +391,7 @@ def report(
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
                 page, view = workflow.report_unfinished(folder)
-                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
+                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.progress(), f"page: {page}"])
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise

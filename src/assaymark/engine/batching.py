@@ -16,7 +16,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchRefused, BatchState, RemoteBatches, lane_of
-from assaymark.engine.rate_limits import at_least, provider_of
+from assaymark.engine.rate_limits import check_minimums, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -45,7 +45,7 @@ class BatchOptions:
     settle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        at_least(self, most_items=1, attempts=1, settle_s=0)
+        check_minimums(self, most_items=1, attempts=1, settle_s=0)
         for name in ("poll_s", "deadline_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -120,8 +120,8 @@ class BatchRun:
             pause = self._terms.poll_s
             if any(batch.remote is None for batch in batches):
                 pause = min(pause, max(self._terms.settle_s, 0.001))
-            left = pause if until is None else until - time.monotonic()
-            if left <= 0 or self._stopping.wait(min(pause, left)):
+            wait = pause if until is None else until - time.monotonic()
+            if wait <= 0 or self._stopping.wait(min(pause, wait)):
                 return
 
     def cancel(self) -> int:

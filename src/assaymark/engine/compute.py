@@ -97,7 +97,7 @@ def target_of(function: Function) -> str:
     """Return the name by which another process imports a function. Raises ValueError if that is impossible."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
-        imported = _imported(target)
+        imported = _import_target(target)
     except (ImportError, AttributeError):
         imported = None
     if imported is not function:
@@ -105,13 +105,13 @@ def target_of(function: Function) -> str:
     return target
 
 
-def answer(task: Job) -> ChunkOutcome:
+def run_job(task: Job) -> ChunkOutcome:
     """Run a task in this process and return its outcome. Exceptions of the function are part of the outcome."""
     try:
         if task.version != __version__:
-            what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
-            return ChunkOutcome(task.index, None, (what,), "")
-        data = _imported(task.target)(task.arguments)
+            text = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
+            return ChunkOutcome(task.index, None, (text,), "")
+        data = _import_target(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
     except InputError as exc:
@@ -141,7 +141,7 @@ class JobQueue:
         self.waiting.append(task)
 
 
-def _imported(target: str) -> Function:
+def _import_target(target: str) -> Function:
     module, _, name = target.partition(":")
     value: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -192,7 +192,7 @@ class ChunkStore:
     def put(self, key: str, function: str, data: bytes) -> None:
         """Store the result of a chunk durably, before returning. An earlier result of the chunk is kept."""
         store, packed = self._store, pack(data)
-        with database.plainly(store.name):
+        with database.plain_errors(store.name):
             store.keep([packed])
         with store.writing() as connection:
             chunks.create(connection, checkfirst=True)
@@ -214,7 +214,7 @@ _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
-def in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
+def run_in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
     """Run tasks in ``workers`` processes and yield each outcome, in the order in which they end."""
     turns = JobQueue(tasks, attempts)
     hands: list[_Worker] = []
@@ -228,8 +228,8 @@ def in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts
                 free.pop().give(turns.waiting.popleft())
             # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
             busy = [(hand, hand.task) for hand in hands if hand.task is not None]
-            left = min(hand.until for hand, _ in busy) - time.monotonic()
-            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
+            timeout = min(hand.until for hand, _ in busy) - time.monotonic()
+            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, timeout))
             now = time.monotonic()
             over: list[tuple[_Worker, Job, ChunkOutcome | str]] = []
             for hand, task in busy:
@@ -343,7 +343,7 @@ def _serve(pipe: Connection) -> None:
             task = pipe.recv()
         except EOFError:
             return
-        pipe.send(answer(task))
+        pipe.send(run_job(task))
 
 
 T = TypeVar("T")
@@ -377,7 +377,7 @@ def map_chunks(
     again. No process is left behind, even after an error. Raises `ChunkError` for all chunks in which the function
     raised an error of this package, or for the first that failed otherwise or was lost too often.
     """
-    way(how)
+    backend_named(how)
     for name, value in (("workers", workers), ("attempts", attempts)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be 1 or more (got {value})")
@@ -399,13 +399,13 @@ def map_chunks(
     tell = progress or (lambda _what, _done, _total: None)
     tell(what, len(results), len(chunks))
     if how == "serial" or not tasks:
-        ends: Iterator[ChunkOutcome] = (answer(task) for task in tasks)
+        ends: Iterator[ChunkOutcome] = (run_job(task) for task in tasks)
     elif how == "processes":
         most = min(workers or usable_cores(), len(tasks))
-        ends = in_processes(tasks, most, deadline_s, attempts)
+        ends = run_in_processes(tasks, most, deadline_s, attempts)
     else:
         stall = deadline_s + _STALL_S if stall_s is None else stall_s
-        ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
+        ends = run_on_ray(tasks, workers, deadline_s, stall, attempts, address)
     with closing(cast(Generator[ChunkOutcome, None, None], ends)):
         for end in ends:
             if end.data is not None:
@@ -424,7 +424,7 @@ def map_chunks(
     return [results[index] for index in range(len(chunks))]
 
 
-def way(name: str) -> How:
+def backend_named(name: str) -> How:
     """Return ``name`` as a backend. Raises `UnknownNameError` if there is no such backend."""
     if name not in HOWS:
         raise UnknownNameError("way to compute", name, HOWS)
@@ -444,10 +444,10 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         return
     # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
     context = get_context("spawn")
-    ours, far = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(far, gc.get_threshold(), function, args), daemon=True)
+    ours, child = context.Pipe(duplex=False)
+    process = context.Process(target=_call_and_send, args=(child, gc.get_threshold(), function, args), daemon=True)
     start(process)
-    far.close()  # otherwise the pipe would not report the death of the process
+    child.close()  # otherwise the pipe would not report the death of the process
 
     def result() -> T:
         try:
@@ -465,7 +465,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
+def _call_and_send(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
     """Call the function with the parent's garbage-collection thresholds and send its result or error."""
     watch_parent()
     gc.set_threshold(*often)
@@ -503,18 +503,18 @@ _Over = tuple[FailedChunk | None, str | None]
 """The end of a Ray run, with a failed chunk or a reason if it broke off. None is sent once Ray is connected."""
 
 
-def on_ray(
+def run_on_ray(
     tasks: Sequence[Job], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
 ) -> Iterator[ChunkOutcome]:
     """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
     context = get_context("spawn")
-    ours, far = context.Pipe(duplex=False)
+    ours, child = context.Pipe(duplex=False)
     # Not a daemon: Ray starts child processes, which the system ends when this one does.
-    driver = context.Process(target=_drive, args=(far, list(tasks), workers, deadline_s, attempts, address))
+    driver = context.Process(target=_drive, args=(child, list(tasks), workers, deadline_s, attempts, address))
     start(driver)
-    far.close()
+    child.close()
     try:
         patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
         while True:
@@ -567,9 +567,9 @@ def _drive(
     except ChunkError as exc:
         over = exc.failures[0], None
     except Exception as exc:
-        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
+        place = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
         message = " ".join(f"{type(exc).__name__}: {exc}".split())
-        over = None, f"Ray at {where} cannot be used: {message[:_SAID]}"
+        over = None, f"Ray at {place} cannot be used: {message[:_SAID]}"
     finally:
         # Ray's processes outlive their parent unless they are shut down.
         if ray is not None:
@@ -578,7 +578,7 @@ def _drive(
 
 
 def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> Iterator[ChunkOutcome]:
-    remote = ray.remote(num_cpus=1, max_retries=0)(answer)  # we count the attempts
+    remote = ray.remote(num_cpus=1, max_retries=0)(run_job)  # we count the attempts
     flying: dict[Any, tuple[Job, float]] = {}
     while turns.waiting or flying:
         # No more tasks than cores, because the deadline of a task runs while it waits for a core.
@@ -593,10 +593,10 @@ def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> 
             try:
                 yield ray.get(ref, timeout=_FETCH_S)
             except ray.exceptions.RayTaskError as exc:
-                # `answer` raises nothing, so the node could not even call it.
+                # `run_job` raises nothing, so the node could not even call it.
                 message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
-                what = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
-                yield ChunkOutcome(task.index, None, (what,), str(exc))
+                problem = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
+                yield ChunkOutcome(task.index, None, (problem,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()

@@ -114,7 +114,7 @@ class BatchStore:
         """Record that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
         with store.writing() as connection:
-            fences = database.locked(connection, begins, ()) if store.shared else None
+            fences = database.lock_calls(connection, begins, ()) if store.shared else None
             now = store.now(connection)
             begun = database.begin(connection, begins, fences, now)
             batch = Batch(label, schema.plain(lane), "submitting", None, True, now)
@@ -255,18 +255,18 @@ def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
-def _there(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
+def _existing(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
     """The tables that exist: those of batches and chunks are created with the first one."""
     there = set(sa.inspect(connection).get_table_names())
     return [table for table in tables if table.name in there]
 
 
-def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
+def _checksum(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
     """Return ``before`` extended by the rows of a table after it, up to row ``last``."""
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
-    names = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
+    names = [col.name for col in table.c if col.name not in changing and not isinstance(col.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of SQLAlchemy Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
@@ -353,7 +353,7 @@ class Ledger:
             else database.SqliteStore(Path(where).absolute())
         )
         try:
-            with database.plainly(store.name):
+            with database.plain_errors(store.name):
                 store.prepare(create=create)
         except BaseException:
             store.engine.dispose()
@@ -366,8 +366,8 @@ class Ledger:
             if self._store.wrote:
                 with self._store.writing() as connection:
                     # Rows that were sealed before are not read again
-                    before, there = _sealed(connection) or {}, _there(connection, _RECORD)
-                    sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
+                    before, there = _sealed(connection) or {}, _existing(connection, _RECORD)
+                    sums = {table.name: _checksum(connection, table, before.get(table.name, _Sum())) for table in there}
                     if (now := {name: total for name, total in sums.items() if total.rows}) != before:
                         database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
@@ -416,7 +416,7 @@ class Ledger:
             }  # fmt: skip
             differences: list[str] = []
             checked = 0
-            for table in _there(connection, checks):
+            for table in _existing(connection, checks):
                 query = database.NOTES if table is schema.meta else sa.select(table)
                 for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings():
                     checked += 1
@@ -443,22 +443,22 @@ class Ledger:
             if sealed is None:
                 return LedgerAudit(checked, tuple(differences))
             since: list[str] = []
-            for table in _there(connection, _RECORD):
+            for table in _existing(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
-                then = _summed(connection, table, _Sum(), before.last)
+                then = _checksum(connection, table, _Sum(), before.last)
                 if then._replace(last=before.last) != before:
                     # the two sums identify a single row that changed
                     plain, weighted = then.plain - before.plain, then.weighted - before.weighted
                     number = 0 if not plain or weighted % plain else weighted // plain
-                    what = f"several rows of {table.name} have changed since they were sealed"
+                    text = f"several rows of {table.name} have changed since they were sealed"
                     if 0 < number <= before.last:
                         key = next(iter(table.primary_key)).name
                         at = f"SELECT {key} FROM {table.name} WHERE rowid = ?"
                         now = connection.exec_driver_sql(at, (number,)).first()
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
-                        what = f"row {number:,} of {table.name} {how} since it was sealed"
-                    differences.append(f"{what}; restore the ledger from a copy")
-                later = _summed(connection, table, before)
+                        text = f"row {number:,} of {table.name} {how} since it was sealed"
+                    differences.append(f"{text}; restore the ledger from a copy")
+                later = _checksum(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
             return LedgerAudit(checked, tuple(differences), tuple(since))
@@ -487,8 +487,8 @@ class Ledger:
             for digest in texts.keys() - stored:
                 packed.append(pack(text_bytes(texts[digest].text)))
                 if (sha256 := packed[-1].sha256) != digest:
-                    what = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
-                    raise LedgerError(what)
+                    message = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
+                    raise LedgerError(message)
             new += self._add(packed, "prompt", schema.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
@@ -632,7 +632,7 @@ class Ledger:
     ) -> int:
         """Insert objects and the rows that name them in one transaction. Returns the number of new rows."""
         store = self._store
-        with database.plainly(self.name):
+        with database.plain_errors(self.name):
             store.keep(packed)
         with store.writing() as connection:
             objects = [database.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]

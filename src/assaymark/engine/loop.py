@@ -25,7 +25,7 @@ GRACE_S = 1.0
 """Seconds for an attempt to close its connection after its deadline; then it is abandoned."""
 
 
-def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
+def run_outside_loop(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
     """Run ``work`` outside any event loop: in this thread, or in a new one if this one has a running loop."""
     try:
         asyncio.get_running_loop()
@@ -65,7 +65,7 @@ def on_signals(act: Callable[[], object]) -> Iterator[None]:
         restore()
 
 
-def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
+def run_in_new_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
     """Like `asyncio.run`, but a task that ignores its cancellation is abandoned after `GRACE_S`."""
     loop = asyncio.new_event_loop()
     # wakes the loop, which may be waiting. Its own add_signal_handler visits all signals each time, which would be slow
@@ -73,19 +73,19 @@ def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]
     in_loop = loop.call_soon_threadsafe
 
     def end() -> None:
-        left = asyncio.all_tasks(loop)
-        for task in left:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
             task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=GRACE_S))
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=GRACE_S))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
     try:
         with on_signals(partial(in_loop, interrupt)):
-            outside(partial(loop.run_until_complete, main), partial(in_loop, loop.stop))
+            run_outside_loop(partial(loop.run_until_complete, main), partial(in_loop, loop.stop))
     finally:
-        outside(end)
+        run_outside_loop(end)
 
 
 # Only a few large replies are in memory at a time, from their first megabyte until they are durable.
@@ -193,8 +193,8 @@ class Attempts:
             refused = error.refused == "content"
             result = refusal_of(error, call.model) if refused else FailedAttempt("failed", error)
         else:
-            what = ModelError(f"{type(error).__name__}: {error}", retryable=False)
-            result = FailedAttempt("defect", what, defect=error)
+            defect = ModelError(f"{type(error).__name__}: {error}", retryable=False)
+            result = FailedAttempt("defect", defect, defect=error)
         if not isinstance(result, Reply):
             place.leave()
         return result

@@ -22,7 +22,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import FailedAttempt
 from assaymark.engine.schema import Attempt
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.records import canonical_json, problems_of, repeated
+from assaymark.records import canonical_json, duplicates, problems_of
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
@@ -195,7 +195,7 @@ def load_prices(path: Path | None = None) -> Prices:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as exc:
         raise InputError(source, [f"is not TOML: {exc}"]) from None
     patterns = [entry.pattern for entry in table.model]
-    twice = repeated(patterns)
+    twice = duplicates(patterns)
     if twice:
         raise InputError(source, [Problem("model", f"pattern {name!r} comes more than once") for name in twice])
     return Prices(source, table.model)
@@ -315,20 +315,20 @@ class SpendLimit:
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         """The expected cost of a call in USD: its bound, or after ``least`` replies the largest shares of theirs."""
-        shown, said, n = self._seen.get(most.manner, (0.0, 0.0, 0))
+        share_in, share_out, n = self._seen.get(most.manner, (0.0, 0.0, 0))
         if n < least:
             return most.usd
         more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(n, 1.5)
-        return min(shown * more, 1.0) * most.input + said * more * most.output
+        return min(share_in * more, 1.0) * most.input + share_out * more * most.output
 
     def learn(self, manner: CallKind, share: tuple[float, float]) -> None:
         """Update the largest shares of their bounds that replies used, of input and output, and count the replies."""
-        shown, said, n = self._seen.get(manner, (0.0, 0.0, 0))
-        self._seen[manner] = max(shown, share[0]), max(said, share[1]), n + 1
+        share_in, share_out, n = self._seen.get(manner, (0.0, 0.0, 0))
+        self._seen[manner] = max(share_in, share[0]), max(share_out, share[1]), n + 1
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
-        return None if bound is None else Bound(*bound[:2], _manner(call))
+        return None if bound is None else Bound(*bound[:2], _kind_of(call))
 
     def emptied(self) -> SpendLimit:
         """Return an unused budget with the same limit, for any ledger."""
@@ -391,7 +391,7 @@ class SpendLimit:
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
                 replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            (_kind_of(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
             if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
@@ -435,10 +435,10 @@ class SpendLimit:
     def _fits(self, usd: float) -> bool:
         return usd <= self.limit_usd + _ROUNDING_USD
 
-    def _stop(self, usd: float, what: str = "call needs") -> None:
+    def _stop(self, usd: float, subject: str = "call needs") -> None:
         self.stopped = (
             f"budget of {_usd(self.limit_usd)} USD would be passed: {_usd(self.spent)} spent, {_usd(self.under_way)} "
-            f"under way or cut off, the next {what} up to {_usd(usd)}; "
+            f"under way or cut off, the next {subject} up to {_usd(usd)}; "
             "every reply so far is kept; raise --budget to go on"
         )
         self.wake()
@@ -454,28 +454,28 @@ class Reservation:
 
     __slots__ = ("_purse", "call", "most")
 
-    def __init__(self, purse: SpendLimit, call: CallSpec, most: Bound) -> None:
-        self._purse, self.call, self.most = purse, call, most
+    def __init__(self, budget: SpendLimit, call: CallSpec, most: Bound) -> None:
+        self._purse, self.call, self.most = budget, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
         """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
-        purse = self._purse
-        purse._holds.discard(self)
+        budget = self._purse
+        budget._holds.discard(self)
         if attempt is not None:
             place = attempt.key, attempt.number
-            purse._mine.add(place)
+            budget._mine.add(place)
             if isinstance(result, Reply):
-                share = None if purse._share is None else purse._share(self.call, result)
+                share = None if budget._share is None else budget._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # see SpendLimit
-                    purse.learn(self.most.manner, share)
-                cost = purse._cost(self.call.model, result, False)
-                purse._pay(place, self.most.usd if cost is None else cost)
+                    budget.learn(self.most.manner, share)
+                cost = budget._cost(self.call.model, result, False)
+                budget._pay(place, self.most.usd if cost is None else cost)
             elif result is not None and result.outcome != "failed":
-                purse._cut_off[place] = self.most
-        purse.wake()
+                budget._cut_off[place] = self.most
+        budget.wake()
 
 
-def _manner(call: CallSpec) -> CallKind:
+def _kind_of(call: CallSpec) -> CallKind:
     return call.model, call.template, call.effort, canonical_json(call.args)
 
 

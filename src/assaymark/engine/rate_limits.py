@@ -60,7 +60,7 @@ _ADD = (
 )
 
 
-def at_least(owner: object, **limits: float) -> None:
+def check_minimums(owner: object, **limits: float) -> None:
     """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
     for name, least in limits.items():
         value = getattr(owner, name)
@@ -97,10 +97,10 @@ def reserve(
         connection.execute(_ADD, {**at, "now": bucket, "more_requests": 0, "more_tokens": more})
     used = connection.execute(_USED, at).mappings().all()
     demands = [min(n, limits.tokens_per_minute or n) for n in tokens]
-    requests, taken, granted = sum(row["requests"] for row in used), sum(row["tokens"] for row in used), 0
+    requests, total, granted = sum(row["requests"] for row in used), sum(row["tokens"] for row in used), 0
     for more in demands:
-        requests, taken = requests + 1, taken + more
-        if requests > (limits.requests_per_minute or math.inf) or taken > (limits.tokens_per_minute or math.inf):
+        requests, total = requests + 1, total + more
+        if requests > (limits.requests_per_minute or math.inf) or total > (limits.tokens_per_minute or math.inf):
             break
         granted += 1
     booked = {"more_requests": granted, "more_tokens": sum(demands[:granted])}
@@ -156,7 +156,7 @@ class CircuitBreakerPolicy:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        at_least(self, failures=1, cool_down_s=0)
+        check_minimums(self, failures=1, cool_down_s=0)
 
 
 class Breaker:
@@ -202,7 +202,7 @@ class Breaker:
         elif not error.retryable:
             self.answered()
         elif error.retry_after is not None:  # the provider is up and says when to retry
-            self._hold_until = max(self._hold_until, now + asked_wait_s(error))
+            self._hold_until = max(self._hold_until, now + requested_wait_s(error))
         else:
             self._failures += 1
             if trial:
@@ -215,7 +215,7 @@ class Breaker:
         self.stopped = self.stopped or f"{reason}; {KEPT}"
 
 
-def asked_wait_s(error: ModelError) -> float:
+def requested_wait_s(error: ModelError) -> float:
     """The wait that a provider asked for, in seconds between 0 and 300; 0 if it asked for none."""
     asked = error.retry_after or 0.0
     return min(max(asked, 0.0), _LONGEST_WAIT_S) if math.isfinite(asked) else _LONGEST_WAIT_S
@@ -275,8 +275,8 @@ class Throttle:
     async def pause(self, seconds: float) -> bool:
         """Wait before another attempt; False if the gate was shut meanwhile."""
         until = time.monotonic() + seconds
-        while not self.shut and (left := until - time.monotonic()) > 0:
-            await self._until(left)
+        while not self.shut and (remaining := until - time.monotonic()) > 0:
+            await self._until(remaining)
         return not self.shut
 
     def back(self, permit: Permit, result: Reply | ModelError | None) -> None:
@@ -501,10 +501,10 @@ class CallQueue:
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            taken = dict(self._claim(len(keys), keys))
-            later += [key for key in keys if key not in taken]
-            if taken:
-                return [PendingCall(key, self._calls[key], taken[key]) for key in keys if key in taken]
+            claimed = dict(self._claim(len(keys), keys))
+            later += [key for key in keys if key not in claimed]
+            if claimed:
+                return [PendingCall(key, self._calls[key], claimed[key]) for key in keys if key in claimed]
         open_ = self.leases.open_keys(later, self.since)
         todo += [key for key in reversed(later) if key in open_]
         later.clear()
@@ -547,5 +547,5 @@ class CallQueue:
 
 def lane_of_call(call: CallSpec) -> str:
     """The model and endpoint of a call: calls of one model to different endpoints must not wait for each other."""
-    where = endpoint_of(call)[1:] if call.args else (None, None)
-    return call.model if where == (None, None) else f"{call.model} {where[0]} {where[1]}"
+    place = endpoint_of(call)[1:] if call.args else (None, None)
+    return call.model if place == (None, None) else f"{call.model} {place[0]} {place[1]}"

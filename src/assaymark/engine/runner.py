@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
 from assaymark.engine.ledger import Ledger, WriteQueue
-from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, on_own_loop
+from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, run_in_new_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
@@ -23,9 +23,9 @@ from assaymark.engine.rate_limits import (
     Endpoint,
     PendingCall,
     Throttle,
-    asked_wait_s,
     endpoint_of,
     lane_of_call,
+    requested_wait_s,
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -57,18 +57,18 @@ class Watch:
 
     def stopped(self, call: CallSpec) -> bool:
         """True if a call must not be sent any more."""
-        return bool(self._stopped) and _manner(call) in self._stopped
+        return bool(self._stopped) and _model_key(call) in self._stopped
 
     def failed(self, call: CallSpec, error: ModelError) -> None:
         """Record a final failure of a call."""
         if error.always:
-            self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
+            self._stopped.setdefault(_model_key(call), f"{error}; {KEPT}")
 
     def replied(self, call: CallSpec, reply: Reply) -> None:
         """Record a reply."""
         if self._unusable is None:
             return
-        manner = _manner(call)
+        manner = _model_key(call)
         if manner in self._good or manner in self._stopped:
             return
         problem = self._unusable(call, reply)
@@ -78,8 +78,8 @@ class Watch:
         first = self._first.setdefault(manner, [])
         first.append(first_line(reply.text))
         if len(first) == FIRST:
-            why = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
-            self._stopped[manner] = f"{problem[0]}: {why}; {KEPT}"
+            reason = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
+            self._stopped[manner] = f"{problem[0]}: {reason}; {KEPT}"
 
 
 def first_line(text: str) -> str:
@@ -89,7 +89,7 @@ def first_line(text: str) -> str:
     return repr(shown) if shown else "an empty reply"
 
 
-def _manner(call: CallSpec) -> str:
+def _model_key(call: CallSpec) -> str:
     """Model and arguments of a call, without its texts."""
     return f"{call.model} {canonical_json([call.args, call.effort, call.temperature, call.schema is None])}"
 
@@ -200,7 +200,7 @@ class CallRun:
                 while True:
                     await asyncio.sleep(every_s)
                     try:
-                        await _in(thread, self.work.renew)
+                        await _run_in(thread, self.work.renew)
                     except LedgerError as exc:
                         self._halt(exc)
                         return
@@ -223,7 +223,7 @@ class CallRun:
                 if renewing is not None:
                     renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be released expire
-                    await _in(thread, self.work.requeue)
+                    await _run_in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
 
@@ -267,7 +267,7 @@ class CallRun:
             # exponential, with jitter from the key so that retries are not synchronised
             spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
             pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
-            pause_s = max(asked_wait_s(result.error), pause_s)
+            pause_s = max(requested_wait_s(result.error), pause_s)
             _LOG.info(
                 "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
             )
@@ -304,7 +304,7 @@ class CallRun:
         door = endpoint_of(call)
         if door not in self._gates:
             limits = self._limits.get(door.provider)
-            reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
+            reserve = None if limits is None else partial(_run_in, thread, self.ledger.reserve, door.provider, limits)
             self._gates[door] = Throttle(str(door), self._patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
@@ -415,18 +415,18 @@ class _CallSource:
             given_back += self._dues
             self._dues.clear()
         if given_back:
-            await _in(self._thread, self._run.work.requeue, given_back)
+            await _run_in(self._thread, self._run.work.requeue, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            due = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            due = await _run_in(self._thread, self._run.work.more, self._lane, self._n)
             self._empty = due is None
             self._dues.extend(due or ())
             if due:
                 run = self._run
                 if run.purse is not None and run.work.renew_every_s is not None:  # count spending of other workers
-                    run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
+                    run.purse.load_spend(await _run_in(self._thread, run.purse.read, run.ledger))
                 return True
             if due is not None:
                 with suppress(TimeoutError):
@@ -435,7 +435,7 @@ class _CallSource:
         return False
 
 
-async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
+async def _run_in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(thread, work, *args)
 
 
@@ -507,12 +507,12 @@ def run_calls(
             if purse is not None:
                 purse.check(ledger.load(some, {}) if pending is None else pending.values())
                 purse.begin(ledger)
-            on_own_loop(run.ask(models), run.interrupt)
+            run_in_new_loop(run.ask(models), run.interrupt)
             run.take_as_refusals()
-        left = 0
+        unanswered = 0
         if ledger.leases:
-            left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
-        return run.summary(orphaned, left)
+            unanswered = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
+        return run.summary(orphaned, unanswered)
 
 
 def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> RunSummary:

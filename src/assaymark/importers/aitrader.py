@@ -79,8 +79,8 @@ class Track:
         try:
             return local.replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
         except ZoneInfoNotFoundError:
-            what = f"this machine has no time zone data for {self.zone}; install the package tzdata"
-            raise InputError("aitrader", [what]) from None
+            message = f"this machine has no time zone data for {self.zone}; install the package tzdata"
+            raise InputError("aitrader", [message]) from None
 
 
 TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
@@ -113,8 +113,8 @@ class TrackPrices:
             dict[tuple[str, datetime], float](), dict[tuple[datetime, str], records.Series | None](),
         )  # fmt: skip
 
-        def wrong(line: int, what: str, column: str = "") -> None:
-            tally.problem(read.joined(f"{name} line {line}", column), what)
+        def wrong(line: int, message: str, column: str = "") -> None:
+            tally.problem(read.place_of(f"{name} line {line}", column), message)
 
         try:
             for line, row in read.csv_rows(read.text_of(name, data), wrong):
@@ -139,8 +139,8 @@ class TrackPrices:
                     if high is not None and low is not None and close is not None:
                         slack = 1e-9 * high
                         if not (low - slack <= min(opened, close) and max(opened, close) <= high + slack):
-                            seen = f"{opened:g}, {close:g} and {low:g} to {high:g}"
-                            raise ValueError(f"open and close must lie from low to high (got {seen})")
+                            prices = f"{opened:g}, {close:g} and {low:g} to {high:g}"
+                            raise ValueError(f"open and close must lie from low to high (got {prices})")
                     elif any(price is not None for price in (high, low, close)):
                         raise ValueError("high, low and close: give all three or none")
                 except ValueError as exc:
@@ -171,14 +171,14 @@ class TrackPrices:
         """Return the prices that agents saw at a step: every symbol's open, and its previous close."""
         if step not in self._facts:
             decided = self.track.utc(step)
-            seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
-            seen += [
+            known = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
+            known += [
                 ("previous_close", end, symbol, bar.close) for last, end in self._complete(step, 1).items()
                 for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
                 records.Fact(f"{name}:{symbol}", symbol, name, price, "price", at, at, self.track.prices)
-                for name, at, symbol, price in seen
+                for name, at, symbol, price in known
             )
         return self._facts[step]
 
@@ -223,21 +223,21 @@ _THINK: Final = re.compile(r"<think>(.*?)</think>", re.S)
 _TOOL_OUTPUT: Final = "Tool results:"
 
 
-def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
+def company_names(texts: Iterable[str | None]) -> Mapping[str, str]:
     """Return the company name of each code, which price files lack: the name most often next to it in brackets."""
-    seen: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for text in texts:
         for pattern in _PATTERNS:
             for match in pattern.finditer(text or ""):
-                seen.setdefault(match["code"], Counter())[match["name"]] += 1
-    # three times, and more often than all others together; a name of two codes goes to neither
-    best = {code: names.most_common(1)[0] for code, names in seen.items()}
-    names = {code: name for code, (name, n) in best.items() if n >= 3 and 2 * n > seen[code].total()}
+                counts.setdefault(match["code"], Counter())[match["name"]] += 1
+    # at least three times, and more often than all other names together; a name of two codes is dropped
+    best = {code: names.most_common(1)[0] for code, names in counts.items()}
+    names = {code: name for code, (name, n) in best.items() if n >= 3 and 2 * n > counts[code].total()}
     shared = {name for name, n in Counter(names.values()).items() if n > 1}
     return {code: name for code, name in sorted(names.items()) if name not in shared}
 
 
-def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
+def step_texts(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
     """Return the rationales of a step, and its flags: ``think-block``, ``tool-output``, ``no-finish-signal``."""
     written = text or ""
     # reasoning in <think> blocks is a separate rationale: only one of the models logged it
@@ -299,7 +299,7 @@ class LogStep:
             positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
             self.book = Account(after[_CASH_KEY], positions)
 
-    def faults(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
+    def problems(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
         """Yield the problems of a well-formed line as (field, message)."""
         line, file = self.line, self.track.prices
         if self.at not in prices.bars:
@@ -328,7 +328,7 @@ class LogStep:
         self, number: int, context_id: str, mismatches: Sequence[Mismatch], provenance: records.Provenance
     ) -> records.Decision:
         """Build the decision of a step; ``mismatches`` are those of its portfolio."""
-        rationales, marks = texts_of(self.line.rationale)
+        rationales, marks = step_texts(self.line.rationale)
         flags = [*marks, *dict.fromkeys(f"{_CHECKS[mismatch.kind]}-mismatch" for mismatch in mismatches)]
         decided, call = self.track.utc(self.at), records.CallFacts()
         written = [datetime.fromisoformat(timestamp) for timestamp in self.line.timestamps]
@@ -368,7 +368,7 @@ class TraderLog:
         lines = 0
         for place, text, tree in read.json_objects("steps", name, data, tally, progress):
             lines += 1
-            line = None if tree is None else read.shaped(LogLine, text, place, tally)
+            line = None if tree is None else read.try_model(LogLine, text, place, tally)
             if line is None:
                 continue
             track = TRACKS.get(line.track)
@@ -383,7 +383,7 @@ class TraderLog:
                     else:
                         self.prices[line.track] = TrackPrices(track, *picked, tally)
                 except InputError as exc:
-                    tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
+                    tally.problems += [Problem(read.place_of(exc.source, p.where), p.what) for p in exc.problems]
             if line.track not in self.prices or not self.prices[line.track].steps:
                 without[line.track][0] += 1
                 continue
@@ -392,12 +392,12 @@ class TraderLog:
             except ValueError as exc:
                 tally.problem(f"{place}, step", str(exc))
                 continue
-            wrong = list(step.faults(self.prices[line.track]))
+            wrong = list(step.problems(self.prices[line.track]))
             if step.record_id in places:
                 first = places[step.record_id]
                 wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))
-            for where, what in wrong:
-                tally.problem(f"{place}, {where}", what)
+            for column, message in wrong:
+                tally.problem(f"{place}, {column}", message)
             if not wrong:
                 places[step.record_id] = place
                 self.steps.append(step)
@@ -438,10 +438,10 @@ def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
     tally = report.Tally()
     log = TraderLog(files, tally)
     tally.refuse("aitrader")
-    return tuple(_audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
+    return tuple(_audit_run(steps, log.prices[track]) for (track, _), steps in log.runs().items())
 
 
-def _audit_of(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
+def _audit_run(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
     """Audit one agent's steps on one track, oldest first."""
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
@@ -472,14 +472,14 @@ def import_aitrader(
         stamps.setdefault(step.line.track, set()).add(step.at)
     # agents at one step of a track answered the same question: its steps are numbered from 1
     numbers = {(track, at): n for track, times in stamps.items() for n, at in enumerate(sorted(times), start=1)}
-    names = names_in(step.line.rationale for step in log.steps)
+    names = company_names(step.line.rationale for step in log.steps)
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
         instruments = tuple(
             records.Instrument(symbol, symbol, names.get(symbol, ""), prices.track.asset_class)
             for symbol in prices.symbols
         )
-        audit = _audit_of(steps, prices)
+        audit = _audit_run(steps, prices)
         audits.append(audit)
         before = Account(steps[0].track.capital)
         for step in steps:
@@ -496,16 +496,16 @@ def import_aitrader(
             )  # fmt: skip
             name = report.context_id(context, encoded, tally.texts)
             contexts[name] = context
-            where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
+            source = replace(provenance, path=f"{step.line.track}/{step.line.model}")
             mismatches = [mismatch for mismatch in audit.reconciliation.mismatches if mismatch.step == step.record_id]
-            decisions.append(step.decision(numbers[track, step.at], name, mismatches, where))
+            decisions.append(step.decision(numbers[track, step.at], name, mismatches, source))
             before = step.book or before
         # the return of each stated portfolio until the agent's next step, and of the whole log
         worth: list[tuple[LogStep, LogStep, LogStep, str, float]] = []
         for step, later in pairwise(steps):
             pair = [prices.opens(at) for at in (step.at, later.at)]
-            if (book := step.book) is not None and all(set(book.positions) <= set(row) for row in pair):
-                now, then = (book.cash + sum(n * row[symbol] for symbol, n in book.positions.items()) for row in pair)
+            if (held := step.book) is not None and all(set(held.positions) <= set(row) for row in pair):
+                now, then = (held.cash + sum(n * row[symbol] for symbol, n in held.positions.items()) for row in pair)
                 worth += [(step, step, later, report.NEXT, then / now - 1.0)] if now > 0 else []
         if audit.last_nav is not None and audit.reconciliation.navs[-1] is not None:
             worth.append((steps[-1], steps[0], steps[-1], report.WHOLE, audit.last_nav / audit.capital - 1.0))
@@ -517,7 +517,7 @@ def import_aitrader(
     kinds = Counter(mismatch.kind for audit in audits for mismatch in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
-    notes += report.replayed(decisions, "step")
+    notes += report.replay_notes(decisions, "step")
     for audit in audits:
         checked = audit.reconciliation
         last = "not known" if audit.last_nav is None else f"{audit.last_nav:,.2f}"
@@ -542,24 +542,24 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
     # the last step of each day, of any agent
     closing = {step.day: step.at for step in sorted(steps, key=lambda step: step.at)}
 
-    def valued(name: str, day: str, book: Account, state: str = "ok") -> Iterator[report.RecordedBook]:
+    def valued(name: str, day: str, account: Account, state: str = "ok") -> Iterator[report.RecordedBook]:
         """Yield a portfolio valued at the day's opens, or at last known opens; nothing if a symbol never had one."""
         quotes: dict[str, float] = {}
-        for symbol in sorted(book.positions):
+        for symbol in sorted(account.positions):
             for moment in reversed(prices.steps[: bisect_right(prices.steps, closing[day])]):
                 if (bar := prices.bars[moment].get(symbol)) is not None and bar.open is not None:
                     quotes[symbol] = bar.open
                     break
-        if len(quotes) == len(book.positions):
+        if len(quotes) == len(account.positions):
             stale = tuple(symbol for symbol in quotes if symbol not in prices.opens(closing[day]))
-            positions = {symbol: book.positions[symbol] for symbol in quotes}
-            yield day, name, state, book.cash, book.nav(quotes), 0.0, positions, stale
+            positions = {symbol: account.positions[symbol] for symbol in quotes}
+            yield day, name, state, account.cash, account.nav(quotes), 0.0, positions, stale
 
     opens = prices.opens(min(step.at for step in steps))
     equal = Account(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
     lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Account(capital)))
     record = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
-    record.baselines += [book for day in closing for name, account in lines for book in valued(name, day, account)]
+    record.baselines += [entry for day in closing for name, account in lines for entry in valued(name, day, account)]
     for run in (steps for steps in log.runs().values() if steps[0].track.name == track):
         agent, account = run[0].agent, Account(capital)
         record.fills += [
@@ -573,7 +573,7 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
                 account = step.book or account
             stated = day not in by_day or by_day[day][-1].book is not None
             record.books += valued(agent, day, account, "ok" if stated else "not stated")
-        checked = _audit_of(run, prices).reconciliation
+        checked = _audit_run(run, prices).reconciliation
         for kind in RELIABILITY:
             details = tuple(
                 f"{mismatch.step}\t{str(mismatch).removeprefix(f'{mismatch.step}: ')}"

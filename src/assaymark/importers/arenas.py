@@ -148,25 +148,25 @@ class Conversation(_ArenaModel):
         """Return the orders and the time of the prompt; None if there are problems, which are noted."""
         before, orders = len(tally.problems), dict[str, CoinOrder]()
         for coin, answer in self.llm_response.items():
-            where = f"{place}, llm_response.{coin}"
-            if coin == _FAILED or (order := read.shaped(CoinOrder, answer, where, tally)) is None:
+            at = f"{place}, llm_response.{coin}"
+            if coin == _FAILED or (order := read.try_model(CoinOrder, answer, at, tally)) is None:
                 continue
             orders[coin] = order
             if order.coin != coin:
-                tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
+                tally.problem(f"{at}.coin", f"is another coin's order (got {order.coin!r:.40})")
         match, asked = _NOW.search(self.user_prompt), None
         with suppress(ValueError):
             asked = datetime.fromisoformat(match[2]).replace(tzinfo=UTC) if match else None
         if asked is None:
-            what = "does not begin with its minutes, its current time and its invocations"
-            tally.problem(f"{place}, user_prompt", what)
+            message = "does not begin with its minutes, its current time and its invocations"
+            tally.problem(f"{place}, user_prompt", message)
         elif not timedelta(0) <= self.answered - asked <= timedelta(days=1):
-            what = f"is not within a day after the prompt's current time, {asked.isoformat()}"
-            tally.problem(f"{place}, timestamp", f"{what} (got {self.answered.isoformat()})")
+            message = f"is not within a day after the prompt's current time, {asked.isoformat()}"
+            tally.problem(f"{place}, timestamp", f"{message} (got {self.answered.isoformat()})")
         if asked is None or len(tally.problems) > before:
             return None
         for part, shape in [("a conversation", self), *(("an order", order) for order in orders.values())]:
-            _extra(part, shape, self.id, tally)
+            _note_extra(part, shape, self.id, tally)
         return orders, asked
 
     def context(self, asked: datetime, tally: report.Tally) -> records.Context:
@@ -287,12 +287,12 @@ def import_nof1(
     tally = report.Tally()
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
     if len(names) != 1:
-        what = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
-        raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
+        message = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
+        raise InputError("conversations.json", [f"{message} (got {', '.join(sorted(files)) or 'no file at all'})"])
     calls: list[tuple[Conversation, Mapping[str, CoinOrder], datetime]] = []
     places: dict[object, str] = {}
     total = 0
-    for place, talk in _each(Conversation, names[0], files[names[0]], "conversation", tally, progress):
+    for place, talk in _items(Conversation, names[0], files[names[0]], "conversation", tally, progress):
         total += 1
         if talk is not None and (good := talk.read(place, tally)) is not None:
             for key in (talk.id, (talk.model_id, good[1])):
@@ -304,7 +304,7 @@ def import_nof1(
     if not total and not tally.problems:
         tally.problem(names[0], "holds no conversation; conversations is an empty list")
     of = read.pick(files, TRADES)
-    trades = [] if of is None else [trade for _, trade in _each(ClosedTrade, *of, "trade", tally) if trade is not None]
+    trades = [] if of is None else [trade for _, trade in _items(ClosedTrade, *of, "trade", tally) if trade is not None]
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
     cycles = read.rounds_of([(talk.model_id, asked) for talk, _, asked in calls], ROUND)
@@ -335,7 +335,7 @@ def import_nof1(
         if (record := next((name for start, end, name in at if start <= began < end), None)) is None:
             tally.no_place("trades that no imported decision opened", trade.id)
             continue
-        _extra("a trade", trade, trade.id, tally)
+        _note_extra("a trade", trade, trade.id, tally)
         outcomes.append(trade.outcome(record))
     questions = "first decisions of a round are one question, second ones another; clusters are days"
     notes = [f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC: {questions}"]
@@ -344,7 +344,7 @@ def import_nof1(
     return tally.imported("nof1", decisions, contexts, outcomes, total - len(calls), notes, report.NO_NEXT)
 
 
-def _each(
+def _items(
     kind: type[read.Model], name: str, data: bytes, noun: str, tally: report.Tally,
     progress: read.Progress | None = None,
 ) -> Iterator[tuple[str, read.Model | None]]:  # fmt: skip
@@ -355,18 +355,18 @@ def _each(
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not isinstance(entries := tree.pop(key, None), list):
-        seen = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
-        raise InputError(name, [f"{key} must be a list ({seen})"])
+        got = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
+        raise InputError(name, [f"{key} must be a list ({got})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
     for at, entry in enumerate(entries, start=1):
         place = f"{name} {noun} {at}"
-        yield place, read.shaped(kind, entry, place, tally)
+        yield place, read.try_model(kind, entry, place, tally)
         if progress is not None:
             progress(key, at, len(entries))
 
 
-def _extra(part: str, shape: _ArenaModel, example: str, tally: report.Tally) -> None:
+def _note_extra(part: str, shape: _ArenaModel, example: str, tally: report.Tally) -> None:
     """Note the fields that are not read."""
     if shape.model_extra:
         tally.no_place(f"{', '.join(sorted(shape.model_extra))} of {part}", example)
@@ -453,10 +453,10 @@ def import_deepfund(
     with closing(sqlite3.connect(":memory:")) as base:
         try:
             base.deserialize(data)
-            configs = {config.id: config for _, config in _rows(base, name, "config", _ConfigRow, tally)}
-            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _PortfolioRow, tally)}
-            signals = [signal for _, signal in _rows(base, name, "signal", _SignalRow, tally)]
-            decided = _rows(base, name, "decision", _DecisionRow, tally)
+            configs = {config.id: config for _, config in _rows_of(base, name, "config", _ConfigRow, tally)}
+            runs = {portfolio.id: portfolio for _, portfolio in _rows_of(base, name, "portfolio", _PortfolioRow, tally)}
+            signals = [signal for _, signal in _rows_of(base, name, "signal", _SignalRow, tally)]
+            decided = _rows_of(base, name, "decision", _DecisionRow, tally)
         except (sqlite3.Error, OverflowError) as exc:
             hint = "copy it again while its program is stopped"
             raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
@@ -525,11 +525,11 @@ def import_deepfund(
     for run_id in runs.keys() - {run for run, _ in answered}:
         tally.no_place("portfolios of runs without a decision", run_id)
     bad = len(decided) - len(by_id) + tally.counts.pop("unreadable decision", 0)
-    decisions, notes = tuple(by_id.values()), report.replayed(by_id.values(), "trading day")
+    decisions, notes = tuple(by_id.values()), report.replay_notes(by_id.values(), "trading day")
     return tally.imported("deepfund", decisions, contexts, (), bad, notes, "outcome")
 
 
-def _rows(
+def _rows_of(
     base: sqlite3.Connection, file: str, table: str, kind: type[read.Model], tally: report.Tally
 ) -> list[tuple[str, read.Model]]:
     """Return the rows of a table with their places; invalid rows are noted and left out."""
@@ -543,7 +543,7 @@ def _rows(
     rows = []
     for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
         place = f"{file} {table} row {number}"
-        if (row := read.shaped(kind, dict(zip(columns, cells, strict=True)), place, tally)) is None:
+        if (row := read.try_model(kind, dict(zip(columns, cells, strict=True)), place, tally)) is None:
             tally.counts[f"unreadable {table}"] += 1
         else:
             rows.append((place, row))

@@ -202,21 +202,21 @@ class Record(read.StrictModel, Generic[S]):
             yield "risk", risk
         # forecasts, probabilities and ranges are in ``stages``, not in texts; lanes are the arena's
         if isinstance(submission, WeightSubmissionV3):
-            for own in submission.metadata.portfolio_v3.candidate_assessments:
+            for case in submission.metadata.portfolio_v3.candidate_assessments:
                 yield "candidate", _block(
-                    f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
-                    ("Mechanism", own.mechanism.replace("_", " ")),
-                    ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
+                    f"{case.option_id} (rank {case.rank})", *(("Evidence", line) for line in case.evidence),
+                    ("Mechanism", case.mechanism.replace("_", " ")),
+                    ("Recent return read as", case.recent_return_interpretation.replace("_", " ")),
                 )  # fmt: skip
             for holding in submission.portfolio:
                 yield "arena", f"{holding.option_id}: {holding.rationale}" if holding.rationale.strip() else ""
         elif isinstance(submission, WeightSubmission):
             ledger = submission.candidate_ledger if isinstance(submission, WeightSubmissionV2) else []
-            for one in ledger:
+            for option in ledger:
                 yield "candidate", _block(
-                    f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
-                    ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
-                    ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
+                    f"{option.option_id} ({option.decision})", *(("Evidence", line) for line in option.evidence),
+                    ("Continuation case", option.continuation_case), ("Reversal case", option.reversal_case),
+                    ("Catalyst", option.time_window_catalyst), ("Invalidation", option.invalidation_condition),
                 )  # fmt: skip
             covered = {(candidate.option_id, candidate.time_window_catalyst) for candidate in ledger}
             covered |= {(candidate.option_id, candidate.invalidation_condition) for candidate in ledger}
@@ -227,7 +227,7 @@ class Record(read.StrictModel, Generic[S]):
                     *((title, text) for title, text in reasons if (holding.option_id, text) not in covered),
                 )  # fmt: skip
 
-    def faults(self, options: frozenset[str], first: str | None) -> Iterator[str]:
+    def problems(self, options: frozenset[str], first: str | None) -> Iterator[str]:
         """Yield the problems of a record whose fields have the right types, as ``field: message``."""
         submission: Submission = self.submission
         if submission.round_id != self.round_id:
@@ -248,7 +248,7 @@ class Record(read.StrictModel, Generic[S]):
             for name in names:
                 if name not in options:
                     yield f"submission.{place}: is none of the round's options (got {name!r})"
-            for name in records.repeated(names):
+            for name in records.duplicates(names):
                 yield f"submission.{place}: names {name!r} twice"
         if isinstance(submission, WeightSubmission):
             total = sum(holding.allocation_pct for holding in submission.portfolio)
@@ -263,7 +263,7 @@ class Record(read.StrictModel, Generic[S]):
         call, times = self.call, []
         for part in ("started_at_utc", "completed_at_utc"):
             try:
-                times.append(read.moment(getattr(call, part)))
+                times.append(read.parse_time(getattr(call, part)))
             except ValueError as exc:
                 raise ValueError(f"call.{part}: {exc}") from None
         started, ended = times
@@ -279,8 +279,8 @@ class Record(read.StrictModel, Generic[S]):
         try:
             cluster = week_of(date.fromisoformat("-".join(self.round_id.split("-")[1:4])))
         except ValueError:
-            what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {self.round_id!r})"
-            raise ValueError(what) from None
+            message = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {self.round_id!r})"
+            raise ValueError(message) from None
         holdings: list[tuple[str, float, float | None]] = []
         if isinstance(submission, OptionSubmission):
             holdings = [(submission.selected_option_id, 100, None)]
@@ -327,19 +327,19 @@ class Record(read.StrictModel, Generic[S]):
 
     def resolved(self, of: Round) -> records.Outcome | None:
         """Return the portfolio's return over the horizon, with the S&P 500 as benchmark; None until it is resolved."""
-        own, benchmark, alpha = (
+        value, benchmark, alpha = (
             finite(text, f"outcome.{part}") if (text := getattr(self.outcome, part, "")) else None
             for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
         )
         source = "portfolio_return"
-        if own is None and benchmark is not None and alpha is not None:
-            own, source = benchmark + alpha, "sp500_return + alpha_vs_sp500"
-        if own is None:
+        if value is None and benchmark is not None and alpha is not None:
+            value, source = benchmark + alpha, "sp500_return + alpha_vs_sp500"
+        if value is None:
             return None
-        if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
+        if benchmark is not None and alpha is not None and abs(value - benchmark - alpha) > 1e-6:
             raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
         resolved_at = read.midnight(of.manifest.exit_date) + timedelta(days=1)
-        return records.Outcome(self.id, of.manifest.horizon, own, benchmark, resolved_at, source)
+        return records.Outcome(self.id, of.manifest.horizon, value, benchmark, resolved_at, source)
 
 
 def _block(head: str, *parts: tuple[str, str]) -> str:
@@ -378,8 +378,8 @@ def import_capitalbench(
             continue
         inner = submission.get("metadata")
         keys = {*submission, *(f"metadata.{key}" for key in (inner if isinstance(inner, dict) else ()))}
-        shape, kind = next((name, kind) for name, (kind, own) in _SHAPES.items() if own & keys or not own)
-        if (record := read.shaped(kind, line, place, tally)) is None:
+        shape, kind = next((name, kind) for name, (kind, markers) in _SHAPES.items() if markers & keys or not markers)
+        if (record := read.try_model(kind, line, place, tally)) is None:
             continue
         if record.round_id in broken:
             broken[record.round_id] += 1
@@ -387,13 +387,13 @@ def import_capitalbench(
         if (of := rounds.get(record.round_id)) is None:
             unknown.setdefault(record.round_id, []).append(place)
             continue
-        faults = list(record.faults(of.options, places.get(record.id)))
+        faults = list(record.problems(of.options, places.get(record.id)))
         try:
             decision, resolved = record.decision(shape, of, provenance), record.resolved(of)
         except ValueError as exc:
             faults.append(str(exc))
-        for what in faults:
-            tally.problem(f"{place}, {what.partition(': ')[0]}", what.partition(": ")[2])
+        for fault in faults:
+            tally.problem(f"{place}, {fault.partition(': ')[0]}", fault.partition(": ")[2])
         if faults:
             continue
         places[record.id] = place

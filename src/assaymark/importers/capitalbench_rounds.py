@@ -20,15 +20,15 @@ from assaymark.importers.read import (
     Progress,
     ShapeError,
     StrictModel,
-    as_shape,
+    as_model,
     csv_rows,
-    day,
-    joined,
     json_objects,
     midnight,
-    moment,
-    noting,
-    object_as_shape,
+    note_problems,
+    object_as_model,
+    parse_day,
+    parse_time,
+    place_of,
     yaml_tree,
 )
 from assaymark.importers.report import Tally, context_id
@@ -79,7 +79,7 @@ _CURRENCIES = {
     "$": "usd", "US$": "usd", "NT$": "twd", "HK$": "hkd", "C$": "cad", "A$": "aud", "€": "eur", "£": "gbp", "¥": "jpy",
 }  # fmt: skip
 
-# "down to 4.2%" names a level, so no "to" among the words that may stand between.
+# "down to 4.2%" is a level, so "to" is not among the words allowed in between.
 _DOWN = re.compile(
     r"\b(?:decreased|declined|fell|fall|falling|dropped|lost|slipped|contracted|shrank|down|minus|lower|decrease|decline|drop)"
     r"(?:\s(?:by|of|a|an|another|about|around|nearly|roughly|some|approximately|combined|further|more than)){0,3}\s*$",
@@ -100,7 +100,7 @@ class TextNumber(NamedTuple):
     unit: str
 
 
-def numbers(text: str) -> tuple[TextNumber, ...]:
+def numbers_in(text: str) -> tuple[TextNumber, ...]:
     """Return the values that a text states, in order; dates, years, horizons and index names are skipped."""
     if not _DIGIT.search(text):
         return ()
@@ -205,7 +205,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 if _ASIDE.search(name) or name.lower().startswith("unit"):
                     continue
                 label = (name if subject else f"{cells[0]}, {name}".strip(", "))[:_LABEL_LENGTH]
-                for figure in numbers(cell):
+                for figure in numbers_in(cell):
                     value, unit = figure.value, figure.unit
                     # a cell with its own unit keeps it
                     bare = not re.search(r"[a-z%]", cell[figure.start : figure.end], re.I)
@@ -219,7 +219,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
             heading = line.lstrip("# ").strip()
             continue
         for sentence in _SENTENCE.split(line.lstrip("-*• \t")):
-            for figure in numbers(sentence):
+            for figure in numbers_in(sentence):
                 before = _WORD.findall(sentence, max(figure.start - _REACH, 0), figure.start)[-_LABEL_WORDS:]
                 label = (" ".join(before) or heading)[-_LABEL_LENGTH:].strip()
                 start = 0 if len(sentence) <= _NOTE_LENGTH else max(figure.start - _REACH, 0)
@@ -294,19 +294,19 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     ) -> None:
         facts.append(Fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, as_of, name, note))
 
-    def check(option: str, seen: set[str], place: str) -> None:
+    def check(option: str, known: set[str], place: str) -> None:
         if option not in options:
             raise ValueError(f"{place}: is none of the round's options (got {option!r})")
-        if option in seen:
+        if option in known:
             raise ValueError(f"{place}: stands twice (got {option!r})")
-        seen.add(option)
+        known.add(option)
 
-    seen: set[str] = set()
+    options_read: set[str] = set()
     if name == QUALITY:
-        quality = object_as_shape(_Quality, text)
+        quality = object_as_model(_Quality, text)
         for rating in quality.rows:
-            check(rating.option_id, seen, "rows.option_id")
-        as_of = midnight(day(quality.as_of_date_requested))
+            check(rating.option_id, options_read, "rows.option_id")
+        as_of = midnight(parse_day(quality.as_of_date_requested))
         for rating in quality.rows:
             for column in _RANKS:
                 unit = "score" if column.endswith("score") else "rank"
@@ -315,7 +315,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     short = "ret" if name == RETURNS else "ctx"
     columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its period
     wrong: list[Problem] = []
-    for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
+    for line, row in csv_rows(text, lambda number, message: wrong.append(Problem(f"line {number}", message))):
         for column in () if columns else row:
             if column in _COLUMNS_ASIDE or column.startswith("price_date_"):
                 continue
@@ -326,8 +326,8 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
             since = f"price_date_{column.rsplit('_', 1)[-1]}" if column.startswith("return_") else ""
             columns.append((column, unit, since if since in row else ""))
         option = row.get("option_id", "")
-        check(option, seen, f"line {line}, option_id")
-        when = midnight(day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
+        check(option, options_read, f"line {line}, option_id")
+        when = midnight(parse_day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
         if when is not None and when > cutoff:
             seen_at = f"as of {when:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
             raise ValueError(f"line {line}: a fact from the future ({seen_at})")
@@ -365,7 +365,7 @@ _WORDS = re.compile(
 _CUTOFF_REACH = 300
 
 
-def stated(text: str) -> tuple[datetime, int] | None:
+def stated_cutoff(text: str) -> tuple[datetime, int] | None:
     """Return the cutoff that a text states and its line; None if it states none."""
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
@@ -510,11 +510,11 @@ class _RoundReader:
         before = len(self.tally.problems)
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
-            self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
+            self.tally.problem(place_of(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
         # verify the hashes of the files that are present, and note the frozen files that are not
         listed, missing = dict[str, str](), list[str]()
-        with noting(self.tally, joined(place, "hashes.json")):
-            listed = object_as_shape(_HashList, files["hashes.json"]).files
+        with note_problems(self.tally, place_of(place, "hashes.json")):
+            listed = object_as_model(_HashList, files["hashes.json"]).files
         for path, expected in sorted(listed.items()):
             file = path.rsplit("/", 1)[-1]
             if file not in files or file in _OUTCOME_FILES:
@@ -522,30 +522,30 @@ class _RoundReader:
                 self.tally.unverifiable[file] += 1
                 self.tally.missing(f"file {file}", files["round_id"])
                 continue
-            seen = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
-            if seen == expected:
+            digest = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
+            if digest == expected:
                 self.tally.verified[file] += 1
             else:
-                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
-                self.tally.problem(joined(place, path), what)
-        universe = self._universe(joined(place, "options.yaml"), files["options.yaml"])
-        manifest, where = None, joined(place, "manifest.yaml")
-        with noting(self.tally, where):
+                message = f"does not match its hash (got {digest[:12]}, listed {expected[:12]})"
+                self.tally.problem(place_of(place, path), message)
+        universe = self._universe(place_of(place, "options.yaml"), files["options.yaml"])
+        manifest, manifest_place = None, place_of(place, "manifest.yaml")
+        with note_problems(self.tally, manifest_place):
             tree = yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
-            manifest = as_shape(_RoundManifest, tree)
+            manifest = as_model(_RoundManifest, tree)
             if manifest.round_id != files["round_id"]:
-                self.tally.problem(where, f"round_id: is another round's (got {manifest.round_id!r})")
+                self.tally.problem(manifest_place, f"round_id: is another round's (got {manifest.round_id!r})")
         # the cutoff: from the briefing, else the manifest's notes, else its creation time; never the deadline
         cutoff, source = None, ""
-        if manifest and (in_briefing := stated(files["briefing.md"])):
+        if manifest and (in_briefing := stated_cutoff(files["briefing.md"])):
             cutoff, source = in_briefing[0], f"briefing.md line {in_briefing[1]}"
-        elif manifest and (in_notes := stated(manifest.notes)):
+        elif manifest and (in_notes := stated_cutoff(manifest.notes)):
             cutoff, source = in_notes[0], "manifest.yaml notes"
         elif manifest:
-            with noting(self.tally, joined(where, "created_at")):
-                cutoff, source = moment(manifest.created_at), "manifest.yaml created_at"
+            with note_problems(self.tally, place_of(manifest_place, "created_at")):
+                cutoff, source = parse_time(manifest.created_at), "manifest.yaml created_at"
                 self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
         facts = self._facts(place, files, universe, cutoff) if universe and cutoff else ()
         if len(self.tally.problems) > before or not (manifest and universe and cutoff):
@@ -573,8 +573,8 @@ class _RoundReader:
         """Return the options as instruments by id; empty if invalid, with the problems noted."""
         if text not in self._universes:
             options = None
-            with noting(self.tally, place):
-                options = as_shape(_Options, yaml_tree(text)).options
+            with note_problems(self.tally, place):
+                options = as_model(_Options, yaml_tree(text)).options
             if options is None:
                 return {}
             named = {
@@ -601,7 +601,7 @@ class _RoundReader:
     ) -> tuple[Fact, ...]:
         facts: tuple[Fact, ...] = ()
         for name in _MARKET:
-            with noting(self.tally, joined(place, name)):
+            with note_problems(self.tally, place_of(place, name)):
                 facts += _table_facts(name, files[name], universe, cutoff) if name in files else ()
         if RETURNS not in files and DECISION not in files:
             self.tally.missing("market table", files["round_id"])

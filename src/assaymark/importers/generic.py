@@ -54,12 +54,12 @@ def import_generic(
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:
         names = ", ".join(maps) or "none"
-        what = f"one column map is needed (got {names}); `assaymark import template` prints one"
-        raise InputError("map.toml", [Problem("", what)])
+        kind = f"one column map is needed (got {names}); `assaymark import template` prints one"
+        raise InputError("map.toml", [Problem("", kind)])
     columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
     build = _DecisionBuilder(columns, tally)
-    for what, name, read in (
+    for kind, name, read in (
         ("facts", columns.files.facts, build.material.read_facts),
         ("constraints", columns.files.constraints, build.material.read_constraints),
         ("decisions", columns.files.decisions, build.read_decisions),
@@ -70,13 +70,13 @@ def import_generic(
         packed = next((file for file in (name, f"{name}.gz") if file in files), None)
         if packed is None:
             raise InputError(name, [f"missing, though the map names it (got {', '.join(sorted(files))})"])
-        used_columns = build.columns_of(what)
+        used_columns = build.columns_of(kind)
         sheet = read_sheet(name, unpack(packed, files[packed]), tally, used_columns, build.zone)
         if unused := [column for column in sheet.columns if column not in used_columns]:
             tally.no_place(f"{', '.join(unused)} of {name}", sheet.rows[0].place, len(sheet.rows))
         read(name, sheet)
         if progress is not None:
-            progress(what, len(sheet.rows), len(sheet.rows))
+            progress(kind, len(sheet.rows), len(sheet.rows))
     tally.refuse("generic", keep_going)
     used = {decision.context_id for decision in build.decisions}
     if lossy := sum(bool(context.missing) for name, context in build.material.contexts.items() if name in used):
@@ -102,25 +102,25 @@ class _DecisionBuilder:
         self._none_read = False
         self.zone = None if columns.time_zone is None else ZoneInfo(columns.time_zone)
 
-    def columns_of(self, what: str) -> set[str]:
+    def columns_of(self, file: str) -> set[str]:
         """Return the columns that the map names for one of the files."""
         parts: dict[str, tuple[MapPart, ...]] = {
             "decisions": (self.map.columns, self.map.rationales), "facts": (self.map.facts,),
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
-        named = [column for part in parts[what] for column in part.model_dump().values()]
+        named = [column for part in parts[file] for column in part.model_dump().values()]
         columns = {name for column in named for name in ([column] if isinstance(column, str) else column or ())}
-        if what == "outcomes" and self.map.round is not None and self.map.columns.episode is None:
+        if file == "outcomes" and self.map.round is not None and self.map.columns.episode is None:
             columns.discard(self.map.outcomes.episode)
-        return columns | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
+        return columns | ({*self.map.weights, *self.map.known_scores} if file == "decisions" else set())
 
-    def _who(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
+    def _actor(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
         """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
         derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _answer(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
+    def _decision_key(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True) if grouped else ""
@@ -128,7 +128,7 @@ class _DecisionBuilder:
             step = row.whole(columns.step, 0, 0)
         else:
             at = row.time(columns.decided_at, needed=True)
-            name, step = (episode, 0) if at is None else self._rounds.get((self._who(row, columns), at), (f"{at}", 0))
+            name, step = (episode, 0) if at is None else self._rounds.get((self._actor(row, columns), at), (f"{at}", 0))
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
 
@@ -136,13 +136,13 @@ class _DecisionBuilder:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
-        absent = _absent(name, sheet, self.columns_of("decisions"), self.tally)
+        absent = _missing_columns(name, sheet, self.columns_of("decisions"), self.tally)
         if not rows and not (sheet.broken or sheet.lost):
             self.tally.problem(name, "holds no decision: no row below the header")
         if absent or not rows:
             self._none_read, self.bad = True, len(rows) + sheet.lost
             return
-        refused = self.material.see(rows)
+        refused = self.material.read_prompts(rows)
         places: dict[str, list[str]] = {}
         families: dict[str, dict[str, str]] = {}
         for row in rows:
@@ -153,11 +153,11 @@ class _DecisionBuilder:
         for agent, of in families.items():
             if len(of) > 1:  # conflicts of interest with such an agent would be undefined
                 (first, there), (second, place), *_rest = of.items()
-                what = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
-                self.tally.problem(f"{place}, {columns.family}", f"{what}; an agent has one in all of its decisions")
+                message = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
+                self.tally.problem(f"{place}, {columns.family}", f"{message}; an agent has one in all of its decisions")
                 refused.update(places[agent])
         if self.map.round is not None:
-            asked = [(self._who(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
+            asked = [(self._actor(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
             self._rounds = rounds_of(asked, round_width(self.map.round))
         decisions: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
@@ -165,7 +165,7 @@ class _DecisionBuilder:
             before, row = len(self.tally.problems), group[0]
             record = self._decision(group, columns)
             if record is None or not refused.isdisjoint(r.place for r in group) or len(self.tally.problems) > before:
-                self._left_out.add(self._answer(row.quiet, columns))
+                self._left_out.add(self._decision_key(row.quiet, columns))
                 continue
             decisions.append(record)
             if record.derivation.kind == "honest":
@@ -176,28 +176,28 @@ class _DecisionBuilder:
             if record.derivation.parent is None or record.derivation.parent in honest:
                 self.decisions.append(record)
                 continue
-            what = f"made from an honest record that was not imported (got {record.derivation.parent!r:.80})"
-            self.tally.problem(f"{record.provenance.path}, {columns.parent or 'parent'}", what)
+            message = f"made from an honest record that was not imported (got {record.derivation.parent!r:.80})"
+            self.tally.problem(f"{record.provenance.path}, {columns.parent or 'parent'}", message)
         self.bad = len(groups) + sheet.lost - len(self.decisions)
         self.material.finish(sheet.lost)
         if robbed := self.material.robbed:
-            why = "no prompt, and their facts were refused or without value"
-            self.tally.problem(name, f"{robbed} decisions without a context: {why}")
+            reason = "no prompt, and their facts were refused or without value"
+            self.tally.problem(name, f"{robbed} decisions without a context: {reason}")
 
     def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
         """Return the rows of each decision; each further row is another order, so it needs another instrument."""
         columns = self.map.columns
         groups: dict[tuple[_Answer, str], list[DataRow]] = {}
         for row in rows:
-            answer = self._answer(row.quiet, columns)
+            answer = self._decision_key(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
             group.append(row)
             instruments = [row.quiet.text(columns.instrument) for row in group]
             first = group[instruments.index(instruments[-1])]
             if answer[2] and (first is not row or not all(instruments)) and len(group) > 1:
-                what = f"{answer[2]!r} is named twice in one cycle (first at {first.place})"
+                message = f"{answer[2]!r} is named twice in one cycle (first at {first.place})"
                 hint = "a further order needs another instrument, a further decision another step or replicate"
-                row.problem(columns.agent, f"{what}; {hint}")
+                row.problem(columns.agent, f"{message}; {hint}")
                 refused.add(row.place)
         return groups.values()
 
@@ -209,11 +209,11 @@ class _DecisionBuilder:
             for column in filter(None, (*(getattr(columns, name) for name in shared), *self.map.known_scores)):
                 cell, first = extra.cells.get(column), row.cells.get(column)
                 if cell not in (None, "", first):
-                    what = f"differs from the first order of its decision (got {cell!r:.60}, and {first!r:.60}"
-                    extra.problem(column, f"{what} at {row.place}); leave it empty, or give it another step")
+                    message = f"differs from the first order of its decision (got {cell!r:.60}, and {first!r:.60}"
+                    extra.problem(column, f"{message} at {row.place}); leave it empty, or give it another step")
         family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
         decided_at = row.time(columns.decided_at, needed=True)
-        episode, step, agent, replicate = self._answer(row if decided_at else row.quiet, columns)
+        episode, step, agent, replicate = self._decision_key(row if decided_at else row.quiet, columns)
         if decided_at is None or not all((episode, agent, family, key)):
             return None
         numbered = columns.step or self.map.round
@@ -232,8 +232,8 @@ class _DecisionBuilder:
         actions = [action for row in rows for action in self._actions(row, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)
         if total > MOST:
-            what = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
-            row.problem("", what if self.map.weight_unit == "percent" else f"{what}; {_PERCENT}")
+            message = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
+            row.problem("", message if self.map.weight_unit == "percent" else f"{message}; {_PERCENT}")
         decision = records.Decision(
             name, episode, step, row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
             decided_at, records.Agent(agent, family, model=row.text(columns.model)), context_id or "", tuple(actions),
@@ -290,13 +290,13 @@ class _DecisionBuilder:
     def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
-        if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
+        if _missing_columns(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
         unknown: list[tuple[DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
-            answer = self._answer(row, named)
+            answer = self._decision_key(row, named)
             record = self._records.get(answer)
             value, benchmark = row.number(named.value), row.number(named.benchmark)
             resolved = row.time(named.resolved_at)
@@ -312,20 +312,20 @@ class _DecisionBuilder:
             elif value is None:
                 self.tally.missing("outcome", record)
             elif (record, horizon) in first:  # ambiguous
-                what = f"a second outcome of {record!r} for {horizon!r} (first at {first[record, horizon]})"
-                row.problem(named.horizon, f"{what}; each decision has one a horizon")
+                message = f"a second outcome of {record!r} for {horizon!r} (first at {first[record, horizon]})"
+                row.problem(named.horizon, f"{message}; each decision has one a horizon")
                 self.outcomes.pop((record, horizon), None)
             else:
                 first[record, horizon] = row.place
                 self.outcomes[record, horizon] = records.Outcome(record, horizon, value, benchmark, resolved, name)
         asked = [f"episode {answer[0]!r:.60}, agent {answer[2]!r:.60}" for _, answer in unknown]
         if unknown and self._unread:
-            what = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"
-            why = f"{self._unread} rows of {self.map.files.decisions} were unreadable"
-            self.tally.problem(unknown[0][0].place, f"{what}; {why}")
+            message = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"
+            reason = f"{self._unread} rows of {self.map.files.decisions} were unreadable"
+            self.tally.problem(unknown[0][0].place, f"{message}; {reason}")
             return
-        for (row, _), who in zip(unknown, asked, strict=True):
-            row.problem("", f"an outcome of no imported decision (got {who})")
+        for (row, _), label in zip(unknown, asked, strict=True):
+            row.problem("", f"an outcome of no imported decision (got {label})")
 
 
 class ContextBuilder:
@@ -372,7 +372,7 @@ class ContextBuilder:
                 self._facts.setdefault(key, []).append((row.place, fact))
             else:
                 subject = _subject(field, row.text(named.instrument))
-                self._lose(key, f"{subject}: {'refused' if refused else 'no value'}")
+                self._note_lost(key, f"{subject}: {'refused' if refused else 'no value'}")
             # The time of a valid fact is checked elsewhere; that of an invalid one may reveal an outcome.
             skip = {named.value, named.note, named.available_at if fact is not None and not refused else None}
             # a row with a date after the decision is an outcome
@@ -384,9 +384,9 @@ class ContextBuilder:
                         continue
                     self._later.setdefault(key, []).append((row.place, column, at))
         for field, places in outcomes.items():
-            what = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
+            message = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
             hint = "give it in files.outcomes, or another name if it was known by then"
-            self.tally.problem(f"{places[0]}, {named.field}", f"{what}; {hint}")
+            self.tally.problem(f"{places[0]}, {named.field}", f"{message}; {hint}")
         for key, facts in self._facts.items():
             # Two values for one cell: both are dropped. Texts may repeat, since a day has many headlines.
             cells = {
@@ -394,13 +394,13 @@ class ContextBuilder:
                 for place, fact in facts
                 if fact.unit != "text"
             }
-            double = dict(_doubles(cells))
+            double = dict(_conflicts(cells))
             for cell, (place, values) in double.items():
                 subject = _subject(cell[0], cell[1])
                 hint = "one is wrong, or they need an as_of each (facts.as_of in the map)"
-                what = f"two values for {subject} in {key!r} {values}; {hint}"
-                self.tally.problem(f"{place}, {named.value}", what)
-                self._lose(key, f"{subject}: two values")
+                message = f"two values for {subject} in {key!r} {values}; {hint}"
+                self.tally.problem(f"{place}, {named.value}", message)
+                self._note_lost(key, f"{subject}: two values")
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
@@ -416,24 +416,24 @@ class ContextBuilder:
             if limit is None and len(self.tally.problems) == before:
                 row.problem(named.limit, "is empty; a value is needed")
             if limit is None or len(self.tally.problems) > before:
-                self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
+                self._note_lost(key, f"constraint {kind or '(unnamed)'}: refused")
             else:
                 rule = records.Constraint(kind, limit, unit, scope)
                 self._rules.setdefault(key, []).append((row.place, rule))
         for key, rules in self._rules.items():
             cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}
-            for cell, (place, values) in _doubles(cells):
+            for cell, (place, values) in _conflicts(cells):
                 self.tally.problem(f"{place}, {named.limit}", f"two values for {cell[0]} in {key!r} {values}")
-                self._lose(key, f"constraint {cell[0]}: two values")
+                self._note_lost(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
     def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
         """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
-        absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
+        absent = _missing_columns(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
         outcomes = [column for column in sheet.columns if names_later(column)]
         if outcomes:
-            what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
-            self.tally.problem(name, what)
+            text = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
+            self.tally.problem(name, text)
         if absent or outcomes or sheet.broken:
             self._lost_anywhere.append(f"{name}: could not be read")
             return False
@@ -441,14 +441,14 @@ class ContextBuilder:
             self._lost_anywhere.append(f"{name}: {sheet.lost} unreadable rows")
         return True
 
-    def _lose(self, key: str, what: str) -> None:
+    def _note_lost(self, key: str, name: str) -> None:
         """Note something that is missing from a context."""
         if key:
-            self._lost.setdefault(key, []).append(what)
+            self._lost.setdefault(key, []).append(name)
         else:
-            self._lost_anywhere.append(f"{what} (of no named context)")
+            self._lost_anywhere.append(f"{name} (of no named context)")
 
-    def see(self, rows: Iterable[DataRow]) -> set[str]:
+    def read_prompts(self, rows: Iterable[DataRow]) -> set[str]:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
@@ -467,16 +467,16 @@ class ContextBuilder:
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
             (
-                f"{where}, {fact.field}",
+                f"{place}, {fact.field}",
                 f"a fact from the future: available {fact.available_at.isoformat()}, used by",
                 "",
             )
-            for where, fact in facts
+            for place, fact in facts
             if fact.available_at > decided_at
         ]
         early += [
-            (f"{where}, {column}", f"dated {at:%Y-%m-%d}, after", ": an outcome is never context; see files.outcomes")
-            for where, column, at in self._later.get(key, ())
+            (f"{place}, {column}", f"dated {at:%Y-%m-%d}, after", ": an outcome is never context; see files.outcomes")
+            for place, column, at in self._later.get(key, ())
             if at > decided_at
         ]
         for piece in early:
@@ -515,9 +515,9 @@ class ContextBuilder:
 
     def finish(self, unread: int) -> None:
         """Note information from after decisions, and facts and rules of contexts that no decision names."""
-        for (where, what, hint), used in self._early.items():
+        for (place, message, hint), used in self._early.items():
             more = f" and {len(used) - 1} more" if len(used) > 1 else ""
-            self.tally.problem(where, f"{what} {used[0]}{more}{hint}")
+            self.tally.problem(place, f"{message} {used[0]}{more}{hint}")
         files = self.map.files
         tables: Sequence[tuple[str | None, str, Mapping[str, list[Any]]]] = (
             (files.facts, self.map.facts.context, self._facts),
@@ -526,15 +526,15 @@ class ContextBuilder:
         for name, column, by_context in tables:
             unknown = {key: items for key, items in by_context.items() if items and key not in self.prompts}
             if unread and unknown:
-                what = f"rows of {len(unknown)} contexts that no readable decision names"
-                self.tally.problem(name or "", f"{what}; {unread} rows of {files.decisions} were unreadable")
+                message = f"rows of {len(unknown)} contexts that no readable decision names"
+                self.tally.problem(name or "", f"{message}; {unread} rows of {files.decisions} were unreadable")
                 continue
             for key, items in unknown.items():
                 error = UnknownNameError("context", key, list(self.prompts))
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
 
 
-def _absent(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
+def _missing_columns(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
     """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:
@@ -546,12 +546,12 @@ def _subject(field: str, instrument: str) -> str:
     return f"{field or '(unnamed)'} of {instrument}" if instrument else field or "(unnamed)"
 
 
-def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
+def _conflicts(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
     """Yield the cells with more than one value: the place of the second value, and a text with both."""
-    seen: dict[Any, dict[str, str]] = {}
+    values_of: dict[Any, dict[str, str]] = {}
     for place, (cell, value) in cells.items():
-        seen.setdefault(cell, {}).setdefault(value, place)
-    for cell, values in seen.items():
+        values_of.setdefault(cell, {}).setdefault(value, place)
+    for cell, values in values_of.items():
         if len(values) > 1:
             (first, at), (second, place), *_rest = values.items()
             yield cell, (place, f"(got {second!r:.60}, and {first!r:.60} at {at})")

@@ -52,8 +52,8 @@ def import_human(
     for row in sheet.rows:
         trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
         trial = row.whole("trial", 1, 1)
-        given = {column: row.number(column, *scale) for column in (*dimensions, *optional)}
-        scores = {column: value for column, value in given.items() if value is not None}
+        grades = {column: row.number(column, *scale) for column in (*dimensions, *optional)}
+        scores = {column: value for column, value in grades.items() if value is not None}
         if trajectory and trajectory not in records:
             row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
         if graders is not None and judge and judge not in graders:

@@ -17,11 +17,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from assaymark.errors import InputError, Problem, foreign, known_keys, problems_of
+from assaymark.errors import InputError, Problem, foreign_format, known_keys, problems_of
 from assaymark.importers.report import Tally
 from assaymark.plan import read_model
-from assaymark.records import Completeness, repeated
-from assaymark.rows import DELIMITERS, csv_lines, once, unpack
+from assaymark.records import Completeness, duplicates
+from assaymark.rows import DELIMITERS, csv_lines, unique_keys, unpack
 
 LONGEST_NUMBER = 400
 """Maximum digits of a whole number, more than any float has."""
@@ -68,7 +68,7 @@ def text_of(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        if (kind := foreign(data[:8])) is not None:
+        if (kind := foreign_format(data[:8])) is not None:
             raise InputError(name, [kind]) from None
         line = data.count(b"\n", 0, exc.start) + 1
         raise InputError(
@@ -76,23 +76,23 @@ def text_of(name: str, data: bytes) -> str:
         ) from None
 
 
-def joined(*places: str) -> str:
+def place_of(*places: str) -> str:
     """Join places from large to small: ``a.jsonl line 3, call.seconds``."""
     return ", ".join(place for place in places if place)
 
 
 def json_objects(
-    what: str, name: str, data: bytes, tally: Tally, progress: Progress | None
+    noun: str, name: str, data: bytes, tally: Tally, progress: Progress | None
 ) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
     """Yield place, bytes and object of each non-blank line; the object is None if invalid, with the problem noted."""
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     for done, (number, line) in enumerate(lines, start=1):
         place, tree = f"{name} line {number}", None
-        with noting(tally, place):
+        with note_problems(tally, place):
             tree = json_object(line)
         yield place, line, tree
         if progress is not None:
-            progress(what, done, len(lines))
+            progress(noun, done, len(lines))
 
 
 def json_object(line: bytes) -> dict[str, Any]:
@@ -115,10 +115,10 @@ def json_value(line: bytes) -> Any:
         raise ValueError(f"{name} is not a number here")
 
     try:
-        return json.loads(line, object_pairs_hook=once, parse_constant=no_constant, parse_int=whole_number)
+        return json.loads(line, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
-        seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
-        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
+        excerpt = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
+        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {excerpt!r})") from None
     except UnicodeDecodeError as exc:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
@@ -136,8 +136,8 @@ def yaml_tree(text: str) -> Any:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
-        why = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
-        raise ValueError(f"not YAML: {why}") from None
+        reason = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
+        raise ValueError(f"not YAML: {reason}") from None
 
 
 class ShapeError(ValueError):
@@ -148,45 +148,45 @@ class ShapeError(ValueError):
         super().__init__("; ".join(map(str, self.problems)))
 
 
-def as_shape(kind: type[Model], value: Any) -> Model:
+def as_model(kind: type[Model], value: Any) -> Model:
     """Parse plain values, or the bytes of a JSON text, into a ``kind``; raises `ShapeError`."""
     try:
         return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate(value)
     except ValidationError as exc:
         problems = []
         for problem in problems_of(exc, kind):
-            what = problem.what
+            message = problem.what
             for pattern, words in _PATTERNS.items():
-                what = what.replace(f"must have the form {pattern}", words)
-            if what.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
+                message = message.replace(f"must have the form {pattern}", words)
+            if message.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
                 *parts, _ = (int(part) if part.isdigit() else part for part in problem.where.split("."))
-                what = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
-            problems.append(Problem(problem.where, what))
+                message = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
+            problems.append(Problem(problem.where, message))
         raise ShapeError(problems) from None
 
 
-def object_as_shape(kind: type[Model], text: str) -> Model:
+def object_as_model(kind: type[Model], text: str) -> Model:
     """Parse a JSON text with one object into a ``kind``, as strictly as `json_object`."""
     data = text.encode("utf-8", "surrogatepass")
     json_object(data)
-    return as_shape(kind, data)
+    return as_model(kind, data)
 
 
-def shaped(kind: type[Model], value: Any, place: str, tally: Tally) -> Model | None:
+def try_model(kind: type[Model], value: Any, place: str, tally: Tally) -> Model | None:
     """Parse ``value`` into a ``kind``; None if invalid, with every problem noted under ``place``."""
-    with noting(tally, place):
-        return as_shape(kind, value)
+    with note_problems(tally, place):
+        return as_model(kind, value)
     return None
 
 
 @contextmanager
-def noting(tally: Tally, place: str) -> Iterator[None]:
+def note_problems(tally: Tally, place: str) -> Iterator[None]:
     """Note the problems of a `ValueError` in the block under its place, and continue after it."""
     try:
         yield
     except ValueError as exc:
         for problem in exc.problems if isinstance(exc, ShapeError) else (Problem("", str(exc)),):
-            tally.problem(joined(place, problem.where), problem.what)
+            tally.problem(place_of(place, problem.where), problem.what)
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -196,7 +196,7 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
         _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
-        twice = repeated(header)
+        twice = duplicates(header)
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
         for number, row in lines:
@@ -206,7 +206,7 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
                 yield number, dict(zip(header, row, strict=True))
 
 
-def moment(text: str, zone: tzinfo | None = None) -> datetime:
+def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     """Parse a time as UTC; ``zone`` applies to times without a zone."""
     try:
         instant = datetime.fromisoformat(text.strip())
@@ -227,7 +227,7 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime:
         raise ValueError(f"is no time that UTC can name (got {text[:80]!r})") from None
 
 
-def day(text: str) -> date:
+def parse_day(text: str) -> date:
     """Parse a calendar day in ISO format."""
     try:
         return date.fromisoformat(text)
@@ -280,9 +280,9 @@ class DataRow:
         """The same row without reporting of problems, for preliminary reads."""
         return DataRow(self.place, self.cells, Tally(), self.zone)
 
-    def problem(self, column: str | None, what: str) -> None:
+    def problem(self, column: str | None, message: str) -> None:
         """Note a problem of a cell."""
-        self.tally.problem(joined(self.place, column or ""), what)
+        self.tally.problem(place_of(self.place, column or ""), message)
 
     def text(self, column: str | None, *, needed: bool = False) -> str:
         """Return the text of a cell; empty if it has none."""
@@ -335,8 +335,8 @@ class DataRow:
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
         """Return the time of a cell in UTC; None if it has none."""
         text = self.text(column, needed=needed)
-        with noting(self.tally, joined(self.place, column or "")):
-            return moment(text, self.zone) if text else None
+        with note_problems(self.tally, place_of(self.place, column or "")):
+            return parse_time(text, self.zone) if text else None
         return None
 
 
@@ -360,15 +360,15 @@ def read_sheet(
     """Read a CSV, JSON or JSONL file (by its name); unreadable rows are noted, counted and left out."""
     sheet = ParsedSheet([])
 
-    def wrong(number: int, what: str) -> None:
+    def wrong(number: int, message: str) -> None:
         sheet.lost += 1
-        tally.problem(f"{name} line {number}", what)
+        tally.problem(f"{name} line {number}", message)
 
     def rows_in(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the rows of an object with dotted columns; an object with a list of orders gives one row per order."""
         if not isinstance(tree, dict):
             raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
-        cells = _flat(tree, "")
+        cells = _flatten(tree, "")
         lists = [
             key for key, value in cells.items()
             if isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
@@ -381,13 +381,13 @@ def read_sheet(
             yield "", cells
         for at, entry in enumerate(cells.pop(lists[0]) if lists else (), start=1):
             if not isinstance(entry, dict):
-                what = f"must hold objects only (item {at} is {type(entry).__name__})"
-                raise ValueError(f"{lists[0]}: {what}")  # noqa: TRY004
-            yield f"{lists[0]} {at}", cells | _flat(entry, f"{lists[0]}.")
+                message = f"must hold objects only (item {at} is {type(entry).__name__})"
+                raise ValueError(f"{lists[0]}: {message}")  # noqa: TRY004
+            yield f"{lists[0]} {at}", cells | _flatten(entry, f"{lists[0]}.")
 
     def add(place: str, tree: Any) -> None:
         try:
-            sheet.rows += [DataRow(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
+            sheet.rows += [DataRow(place_of(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
         except (ValueError, RecursionError) as exc:
             sheet.lost += 1
             tally.problem(place, "nested too deep" if isinstance(exc, RecursionError) else str(exc))
@@ -417,10 +417,10 @@ def read_sheet(
     return sheet
 
 
-def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _flatten(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for key, value in tree.items():
-        inner = _flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+        inner = _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
         if twice := next((name for name in inner if name in cells), None):
             raise ValueError(f"{twice!r} is there twice: with a dot in its name, and as an object in an object")
         cells |= inner

@@ -93,8 +93,8 @@ class ImportReport(Result):
             out.append(f"hashes verified: {sum(self.verified.values())}")
         if self.unverifiable:
             out.append(f"hashes of absent files: {sum(self.unverifiable.values())}")
-        for before, gaps in (("missing", self.missing), ("no place for", self.no_place)):
-            out += [f"{before} {name}: {gap.count} (such as {', '.join(gap.examples)})" for name, gap in gaps.items()]
+        for before, items in (("missing", self.missing), ("no place for", self.no_place)):
+            out += [f"{before} {name}: {gap.count} (such as {', '.join(gap.examples)})" for name, gap in items.items()]
         if self.no_text:
             out.append(f"without any text to judge: {len(self.no_text)}")
         out += [f"never met: {a} and {b}" for a, b in self.never_met]
@@ -126,20 +126,20 @@ class Tally:
         self._missing: dict[str, Missing] = {}
         self._no_place: dict[str, Missing] = {}
 
-    def problem(self, where: str, what: str) -> None:
+    def problem(self, place: str, message: str) -> None:
         """Note one problem of the input."""
-        self.problems.append(Problem(where, what))
+        self.problems.append(Problem(place, message))
 
-    def missing(self, what: str, example: object, times: int = 1, gaps: dict[str, Missing] | None = None) -> None:
+    def missing(self, name: str, example: object, times: int = 1, counts: dict[str, Missing] | None = None) -> None:
         """Count something that the source should contain and does not."""
-        gaps = self._missing if gaps is None else gaps
-        before, example = gaps.get(what, Missing(count=0)), str(example)
+        counts = self._missing if counts is None else counts
+        before, example = counts.get(name, Missing(count=0)), str(example)
         more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
-        gaps[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
+        counts[name] = Missing(count=before.count + times, examples=(*before.examples, *more))
 
-    def no_place(self, what: str, example: object, times: int = 1) -> None:
+    def no_place(self, name: str, example: object, times: int = 1) -> None:
         """Count something in the source that no record has a field for."""
-        self.missing(what, f"{example!s:.60}", times, self._no_place)
+        self.missing(name, f"{example!s:.60}", times, self._no_place)
 
     def refuse(self, source: str, keep_going: bool = False) -> None:
         """Raise `InputError` with every problem, if there is any, unless ``keep_going``."""
@@ -158,7 +158,7 @@ class Tally:
         resolved = {outcome.record_id for outcome in outcomes if lacking != NO_NEXT or outcome.horizon == NEXT}
         for decision in decisions if lacking else ():
             for name in (*decision.missing, *((lacking,) if decision.record_id not in resolved else ())):
-                if name != NO_TEXT:  # the report has a line of its own for these
+                if name != NO_TEXT:  # reported on a separate line
                     self.missing(name, decision.record_id)
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}
@@ -193,11 +193,11 @@ class TableProblems:
         self.source, self._more = source, Counter[str]()
         self._kinds: dict[str, list[tuple[int, Problem]]] = {}
 
-    def add(self, where: str, what: str, row: int = -1, kind: str = "") -> None:
+    def add(self, place: str, message: str, row: int = -1, kind: str = "") -> None:
         """Add a problem at a row; -1 for one of the whole table."""
         problems = self._kinds.setdefault(kind, [])
         if len(problems) < LISTED:
-            problems.append((row, Problem(where, what)))
+            problems.append((row, Problem(place, message)))
         else:
             self._more[kind] += 1
 
@@ -212,7 +212,7 @@ class TableProblems:
         self._more[kind] += max(0, places.size - LISTED)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def summaries(self) -> tuple[str, ...]:
         """The first problem of each kind with a count of the others, as notes on rows that are left out."""
         counts = {kind: len(problems) - 1 + self._more[kind] for kind, problems in self._kinds.items()}
         return tuple(
@@ -236,15 +236,15 @@ def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], text
     ``cache`` maps the identity of parts to the part and its JSON; storing the part keeps its identity unique. The JSON
     of the context is added to ``texts`` under its id.
     """
-    for one in context.facts:
-        if id(one) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
-            value = quoted(one.value) if isinstance(one.value, str) else repr(one.value)
+    for fact in context.facts:
+        if id(fact) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
+            value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)
             text = (
-                f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
-                f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
-                f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
+                f'{{"as_of":{_time(fact.as_of)},"available_at":{_time(fact.available_at)},"field":{quoted(fact.field)}'
+                f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
+                f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)},"value":{value}}}'
             )
-            cache[id(one)] = one, text
+            cache[id(fact)] = fact, text
     text = records.canonical_json(replace(context, facts=(), instruments=(), series=()))
     for name in ("facts", "instruments", "series"):
         parts: tuple[Any, ...] = getattr(context, name)
@@ -281,10 +281,10 @@ def week_of(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
-    """Return a note on decisions that were written more than a day after their ``what``, if there are any."""
+def replay_notes(decisions: Iterable[records.Decision], noun: str) -> list[str]:
+    """Return a note on decisions that were written more than a day after their ``noun``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
-    note = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
+    note = f"decisions were written more than a day after their {noun}: kept, flagged {REPLAYED}"
     return [f"{late} {note}; the models may have known what came next"] if late else []
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers.report import TableProblems
-from assaymark.records import repeated
+from assaymark.records import duplicates
 from assaymark.rows import FileRows
 
 Bools = NDArray[np.bool_]
@@ -109,7 +109,7 @@ class ScoreRecords:
         (i, item), (a, agent), (j, judge) = (
             np.unique(codes[mask], return_inverse=True) for codes in (self.item, self.agent, self.judge)
         )
-        items, agents, judges = ([names[k] for k in left] for names, left in
+        items, agents, judges = ([names[k] for k in used] for names, used in
                                  ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
         return ScoreRecords(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions,
                             self.scores[mask], self.row[mask])  # fmt: skip
@@ -130,30 +130,30 @@ class RoleTable:
         self.used: set[str] = set()
         self._open: set[str] = set()
         names = self.rows.column_names
-        if twice := repeated(names):
+        if twice := duplicates(names):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
         elif not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
         self.problems.refuse()
-        self.plain = {_plain(name): name for name in reversed(names)}
+        self.plain = {_normalise(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
-        taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
-        people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
+        mapped = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
+        people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in mapped)
         self.human = people if wanted.human is None else wanted.human
         self.unknown("--human", "column", wanted.human or (), names)
         self.problems.refuse()
         self.roles = self._roles()
 
-    def unknown(self, flag: str, kind: str, given: Iterable[str], choices: Sequence[str]) -> None:
+    def unknown(self, flag: str, kind: str, names: Iterable[str], choices: Sequence[str]) -> None:
         """Note every name in an option that the table does not have."""
-        for name in given:
+        for name in names:
             if name not in choices:
                 self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
 
     def _roles(self) -> dict[str, str]:
         """Return the column of each role; several candidates are a problem, or a note if the role is optional."""
         named = {name: role for role, names in SYNONYMS.items() for name in reversed(names)}
-        roles = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
+        roles = {named.get(_normalise(role), role): column for role, column in self.wanted.roles.items()}
         for role, column in roles.items():
             self.unknown(f"--map {role}", "role", (role,), ROLES)
             try:
@@ -161,7 +161,7 @@ class RoleTable:
             except InputError as exc:
                 self.problems.add(f"--map {role}={column}", exc.problems[0].what)
         self.problems.refuse()
-        spoken = _parts(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        spoken = _source_columns(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
         free = {name: column for name, column in self.plain.items() if column not in spoken}
         for role in _EXACT[: None if self.human else -2]:  # inclusion probabilities need human grades
             if role in free and role not in roles:
@@ -174,11 +174,11 @@ class RoleTable:
             columns = [free[name] for name in names if name in free]
             columns = columns or [free[name] for name in LATE.get(role, ()) if name in free][:1]
             if len(columns) > 1 and role in ("length", "text", "order"):
-                what = f"{listed(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
-                self.left.append(what)
+                note = f"{abridge(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+                self.left.append(note)
             elif len(columns) > 1:
-                what = f"{listed(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
-                self.problems.add("header", what)
+                note = f"{abridge(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
+                self.problems.add("header", note)
                 self._open.add(role)
             elif columns:
                 roles[role] = columns[0]
@@ -188,39 +188,39 @@ class RoleTable:
 
     def free(self) -> list[str]:
         """Return the columns without a role."""
-        taken = _parts(self.roles) | set(self.human)
-        return [name for name in self.rows.column_names if name not in taken]
+        used = _source_columns(self.roles) | set(self.human)
+        return [name for name in self.rows.column_names if name not in used]
 
     def need(self, *roles: str) -> None:
         """Note every required role without a column, with the column that may be meant."""
-        columns = listed([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
+        columns = abridge([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
         columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
         free, header = self.free(), self.file.unit == "line"
         if not self.roles and not self._open:
-            one = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
-            what = f"no name of a column is known (the table has {columns}{one})"
+            hint = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
+            message = f"no name of a column is known (the table has {columns}{hint})"
             first = "the first line has to name the columns; " if header else ""
             flags = " ".join(f"--map {role}=COLUMN" for role in ("item", "agent", "judge", "score"))
-            self.problems.add("header", f"{what}; {first}say which is what with {flags}")
+            self.problems.add("header", f"{message}; {first}say which is what with {flags}")
             self.problems.refuse()
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                near = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _plain(name))}), "")
-                what = f"no column is the {role} ({names}, ... are known; the table has {columns})"
+                likely = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _normalise(name))}), "")
+                message = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
-                if role == "agent" and not near and sum(map(self.is_number, free)) > 1:
+                if role == "agent" and not likely and sum(map(self.is_number, free)) > 1:
                     also = "; a table with one column a system is not read: write one row a score"
-                self.problems.add("header", f"{what}; say which with --map {role}={quote(near or 'COLUMN')}{also}")
+                self.problems.add("header", f"{message}; say which with --map {role}={quote(likely or 'COLUMN')}{also}")
 
     def column(self, role: str) -> Any:
         """Return the column of a role as trimmed text, empty for nulls."""
         self.used.update(self.roles[role].split("+"))
-        return pc.utf8_trim_whitespace(pc.fill_null(_flat(self.file.column(self.roles[role])).cast(pa.string()), ""))
+        return pc.utf8_trim_whitespace(pc.fill_null(_decode(self.file.column(self.roles[role])).cast(pa.string()), ""))
 
     def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
         """Return the distinct texts of a role's column and the code of each row; empty cells are noted."""
-        words, codes = coding(self.column(role))
+        words, codes = texts_and_codes(self.column(role))
         self.refuse_empty(role, words, codes, np.arange(codes.size))
         if name:
             words = self.names(role, words, codes)
@@ -237,12 +237,12 @@ class RoleTable:
         """Replace characters of names that have a meaning in claim ids; invalid or ambiguous names are noted."""
         labels = [word.translate(NAMES) for word in words]
         for k in [k for k, word in enumerate(labels) if len(word) > 120 or not word.isprintable()][:LISTED]:
-            what = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
+            message = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
             row = -1 if codes is None else int(np.argmax(codes == k))
-            self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
+            self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), message, row)
         if changed := [f"{old} as {new}" for old, new in zip(words, labels, strict=True) if old != new]:
             many = "criteria" if role == "criterion" else f"{role}s"
-            self.filled.append(f"names of {many} written without []=,|: {listed(changed, 3)}")
+            self.filled.append(f"names of {many} written without []=,|: {abridge(changed, 3)}")
         if len(set(labels)) < len(set(words)):
             self.problems.add(self.roles.get(role, role), "two names differ only in characters that a name cannot have")
         return labels
@@ -264,7 +264,7 @@ class RoleTable:
         """Return a column as numbers (NaN if missing), and the mask of rows with other content."""
         if name in self._numbers:
             return self._numbers[name]
-        column = _flat(self.file.column(name))
+        column = _decode(self.file.column(name))
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.string())
         kind, none = column.type, pa.array(np.zeros(len(column), dtype=bool))
@@ -277,8 +277,8 @@ class RoleTable:
             values, bad = pc.cast(column, pa.float64(), safe=False), none
         else:
             values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
-        numbers = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
-        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
+        numbers = np.array(_combine(values).to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(_combine(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
         self._numbers[name] = np.where(wrong, np.nan, numbers), wrong
         return self._numbers[name]
 
@@ -301,47 +301,47 @@ class RoleTable:
             text = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
             passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
                               for words in (_PASS, _FAIL))  # fmt: skip
-            self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
-                               f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
+            self.filled.append(f"{name}: {abridge([label for label in labels if label in _PASS])} is 1 and "
+                               f"{abridge([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
         alike: dict[str, list[int]] = {}  # rows by text, those with a decimal comma under ","
         for row in np.flatnonzero(bad).tolist():
-            seen = cells[row].as_py().strip()
-            alike.setdefault("," if _COMMA.fullmatch(seen) else seen, []).append(row)
+            word = cells[row].as_py().strip()
+            alike.setdefault("," if _COMMA.fullmatch(word) else word, []).append(row)
         if np.isnan(values).all() and len(labels) > 1 and "," not in alike:
-            shown = listed([f"{label:.40}" for label in labels], 5)
+            shown = abridge([f"{label:.40}" for label in labels], 5)
             self.problems.add(name, f"holds the labels {shown}; write them as numbers, or two of them as pass and fail")
             return values.copy()
         self.unread = True
-        for seen, (row, *others) in alike.items():
+        for word, (row, *others) in alike.items():
             more = f", and {len(others):,} more like it" if others else ""
-            what = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
-            what += "; write it with a decimal point" if seen == "," else _EMPTY
-            self.problems.add(self.at(row, name), what, row, f"text in {name}")
+            message = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
+            message += "; write it with a decimal point" if word == "," else _EMPTY
+            self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     return _CAMEL.sub("_", name.strip()).lower().replace(" ", "_").replace("-", "_")
 
 
-def _parts(roles: Mapping[str, str]) -> set[str]:
+def _source_columns(roles: Mapping[str, str]) -> set[str]:
     """Return the columns that roles are read from."""
     return {part for column in roles.values() for part in column.split("+")}
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def abridge(names: Sequence[str], most: int = 8) -> str:
     """Join names by commas; of many, list the first few."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _flat(column: Any) -> Any:
+def _decode(column: Any) -> Any:
     """Decode a dictionary column."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _whole(column: Any) -> Any:
+def _combine(column: Any) -> Any:
     """Combine the chunks of a column."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
@@ -353,16 +353,16 @@ class Coded(NamedTuple):
     codes: Ints
 
 
-def coded(column: Any) -> Coded:
+def encode(column: Any) -> Coded:
     """Encode a column of any type as distinct words and codes; nulls are the empty word."""
-    encoded = pc.fill_null(_flat(column).cast(pa.string()), "").dictionary_encode()
-    encoded = _whole(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
+    encoded = pc.fill_null(_decode(column).cast(pa.string()), "").dictionary_encode()
+    encoded = _combine(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
     return Coded(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
-def coding(column: Any) -> tuple[list[str], Ints]:
+def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
     """Return the distinct texts of a column, and each row's index into them."""
-    words, codes = coded(column)
+    words, codes = encode(column)
     return words.to_pylist(), codes
 
 
@@ -384,7 +384,7 @@ PairOrders = Mapping[str, int]
 ``same_place``, ``first_place``, ``one_tie``)."""
 
 
-def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
+def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
@@ -396,19 +396,19 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
     agents = sorted({*sides[0][0], *sides[1][0]})
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
-    own = first == second
+    same = first == second
     cells.problems.rows(
-        own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+        same, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
     )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
-        swapped, readable = shown_swapped(words)
-        what = "must be ab or ba"
-        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
-    turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
+        swapped, readable = swap_masks(words)
+        rule = "must be ab or ba"
+        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{rule} (got {words[row].as_py()!r:.60})"))
+    reversed = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
     value = np.concatenate([
-        _won(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
+        _wins(cells, role, first, second, place, way) for role, way in zip(columns, reversed, strict=True)
     ])  # fmt: skip
     rows = np.arange(item.size)
     if twice:
@@ -417,14 +417,14 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
     # unreadable verdicts: a note, or a problem if none is readable
     unread = Counter[str]()
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
-        labels, codes = coding(cells.column(role))
+        labels, codes = texts_and_codes(cells.column(role))
         unread.update(labels[code] or "empty" for code in codes[np.isnan(values)].tolist())
-    lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
+    lost, listed = unread.total(), abridge([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
     if lost == value.size:
-        what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
-        cells.problems.add(cells.roles[columns[0]], what)
+        rule = f"no verdict of {lost:,} can be read ({listed}); the name of either agent, A, B and tie can"
+        cells.problems.add(cells.roles[columns[0]], rule)
     elif lost:
-        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
+        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {listed}")
     cells.problems.refuse()
     of_low = np.where(first < second, value, 1 - value)  # share of the agent that is first by name
     order, usable, a = (first > second) ^ swapped, ~np.isnan(of_low), len(agents)
@@ -437,24 +437,24 @@ def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict
     owner = keys // (a * a) * a
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
-    where, at = np.unique(judge * len(items) + item, return_index=True)
+    groups, at = np.unique(judge * len(items) + item, return_index=True)
     scored = ScoreRecords(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
-        rows[at[np.searchsorted(where, cell // a)]],
+        rows[at[np.searchsorted(groups, cell // a)]],
     )  # fmt: skip
     sitting = pair * item.size + rows if twice else pair  # both orders of a row belong together
-    return scored, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
+    return scored, _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
 
 
-def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
+def swap_masks(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
     """Return masks of the rows with swapped order, and of readable rows; if 0 occurs, 1 means swapped."""
     lower = pc.utf8_lower(words)
     flag = bool(pc.any(pc.equal(lower, "0")).as_py())
     swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
     masks = (pc.is_in(lower, pa.array(spellings)) for spellings in (swapped, [*swapped, *_STRAIGHT]))
-    turned, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
-    return turned, readable
+    reversed, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
+    return reversed, readable
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
@@ -463,21 +463,21 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
-    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
-    words, codes = coding(cells.column(role))
+def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], swapped: Bools) -> Floats:
+    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``swapped`` rows show its text second."""
+    words, codes = texts_and_codes(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
     if np.isin(slot, (0.0, 1.0)).any():
-        shown = "agent_b's" if turned.all() else "agent_b's in rows that say so" if turned.any() else "agent_a's"
+        shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
-    by_place = np.where(turned, 1 - slot[codes], slot[codes])
+    by_place = np.where(swapped, 1 - slot[codes], slot[codes])
     by_place = np.where(np.isnan(content[codes]), by_place, content[codes])
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 
 
-def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
+def _outcomes(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
     """Count the outcomes of pairs that each judge saw in both orders; repeats of one order have equal weights."""
     keys, at = np.unique(pair, return_inverse=True)
     with np.errstate(invalid="ignore"):

@@ -23,9 +23,9 @@ from assaymark.importers.roles import (
     RoleTable,
     ScoreRecords,
     Wanted,
-    coding,
-    listed,
-    shares_of_wins,
+    abridge,
+    texts_and_codes,
+    win_rates,
 )
 from assaymark.rows import FileRows
 from assaymark.text import count_of
@@ -49,11 +49,10 @@ class ScoresRead:
 
     ``table`` has the documented columns; ``roles`` maps a role to its source column; ``read`` is a summary in one line,
     ``filled`` lists the assumptions made, and ``left`` what was not used or counted, as sentences.
-    ``families`` are vendors by judge, ``choices`` are the choices made after the scores were known, ``dropped`` the
-    judges that were left out by choice. ``levels`` is True
-    if scores are marks on the scale; win rates are not. ``row`` is the source row of each row of the table.
-    ``people`` are grades of people outside the panel: by trajectory, then by column and criterion ("" if a row has
-    no criterion). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` names who fixed them.
+    ``families`` are vendors by judge, ``choices`` those made after the scores were known, ``dropped`` the judges left
+    out by choice. ``levels`` is True if scores are marks on the scale; win rates are not. ``row`` is the source row of
+    each row of the table. ``people`` are grades of people outside the panel: by trajectory, then by column and
+    criterion ("" without one). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` names who fixed them.
     """
 
     table: pa.Table
@@ -101,7 +100,7 @@ def read_scores(rows: FileRows, wanted: Wanted | None = None) -> ScoresRead:
         case "one column a criterion":
             table = reading.by_criterion()
         case _:
-            table, orders = shares_of_wins(reading, twice=shape == "pairs in both orders")
+            table, orders = win_rates(reading, twice=shape == "pairs in both orders")
     return reading.finish(shape, table, orders)
 
 
@@ -155,8 +154,8 @@ class _TableParser(RoleTable):
             rows = np.flatnonzero(np.isin(dimension, places))
             if rows.size < scores.size:
                 rest = [dimension for dimension in dimensions if dimension not in self.wanted.dimensions]
-                self.left.append(f"{scores.size - rows.size:,} scores on {listed(rest)} are not used")
-                self.choices += [] if self.wanted.planned else [f"without the criteria {listed(rest)}"]
+                self.left.append(f"{scores.size - rows.size:,} scores on {abridge(rest)} are not used")
+                self.choices += [] if self.wanted.planned else [f"without the criteria {abridge(rest)}"]
             dimension = np.searchsorted(np.sort(places), dimension)
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
@@ -167,16 +166,16 @@ class _TableParser(RoleTable):
         numeric = [name for name in self.free() if self.is_number(name)]
         if not chosen:
             judged, flag = "judge" in self.roles or self.wanted.judges, quote(",".join(numeric))
-            if not numeric or (self.problems.told and not judged):
+            if not numeric or (self.problems.summaries and not judged):
                 self.need("judge", "score")
             self.problems.refuse()
             if not judged:
-                what = f"no column is the judge; if each numeric column is one: --judges {flag}"
-                what += f"; if one judge gave all scores: --judges NAME --dimensions {flag}"
-                raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "judges")
+                text = f"no column is the judge; if each numeric column is one: --judges {flag}"
+                text += f"; if one judge gave all scores: --judges NAME --dimensions {flag}"
+                raise UnnamedError(self.problems.source, [Problem("header", text)], numeric, "judges")
             places = [f"{name} in column {self.rows.column_names.index(name) + 1}" for name in numeric]
-            what = f"which of the numeric columns are scores? {listed(places)}; name them, as in --dimensions {flag}"
-            raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "dimensions")
+            text = f"which of the numeric columns are scores? {abridge(places)}; name them, as in --dimensions {flag}"
+            raise UnnamedError(self.problems.source, [Problem("header", text)], numeric, "dimensions")
         for name in chosen:
             if name not in self.rows.column_names:
                 close = difflib.get_close_matches(name, self.rows.column_names, n=1)
@@ -200,18 +199,18 @@ class _TableParser(RoleTable):
             examples = ", ".join(
                 f"{other} in column {self.rows.column_names.index(other) + 1}" for other in others[:LISTED]
             )
-            what = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
-            raise UnnamedError(self.problems.source, [Problem("header", what)], [*columns, *others], "judges")
+            text = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
+            raise UnnamedError(self.problems.source, [Problem("header", text)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(column) for column in columns])
         dimensions, dimension = self._criteria()
-        given = ~np.isnan(scores)  # an empty cell is skipped, as the judge may not have been asked
-        if none := n - int(given.reshape(k, n).any(axis=0).sum()):
+        scored = ~np.isnan(scores)  # an empty cell is skipped, as the judge may not have been asked
+        if none := n - int(scored.reshape(k, n).any(axis=0).sum()):
             self.left.append(f"{count_of(none, 'rows')} {'have' if none > 1 else 'has'} no score of any judge")
-        given |= not given.any()
+        scored |= not scored.any()
         return self._gather(
-            self.names("judge", columns), np.repeat(np.arange(k), n)[given], dimensions, np.tile(dimension, k)[given],
-            scores[given], np.tile(np.arange(n), k)[given],
+            self.names("judge", columns), np.repeat(np.arange(k), n)[scored], dimensions, np.tile(dimension, k)[scored],
+            scores[scored], np.tile(np.arange(n), k)[scored],
         )  # fmt: skip
 
     def _gather(
@@ -246,10 +245,10 @@ class _TableParser(RoleTable):
             def say(row: int) -> tuple[str, str]:
                 here, first = before[row]
                 number = self.column("trial")[row].as_py() if "trial" in self.roles else trial[here] + 1
-                who = f"{items[item[here]]:.60}, {agents[agent[here]]}, {judges[judge[here]]}, trial {number}"
-                what = f"a second score for {who}: {scores[here]:g}, and {scores[first]:g} in {self.at(rows[first])}"
+                label = f"{items[item[here]]:.60}, {agents[agent[here]]}, {judges[judge[here]]}, trial {number}"
+                text = f"a second score for {label}: {scores[here]:g}, and {scores[first]:g} in {self.at(rows[first])}"
                 hint = "keep one, or number the trials"
-                return self.at(row, "score" if "score" in self.roles else ""), f"{what}; {hint}"
+                return self.at(row, "score" if "score" in self.roles else ""), f"{text}; {hint}"
 
             self.problems.rows(np.array(sorted(before), dtype=np.int64), say)
             if n := int(same.sum()):
@@ -305,10 +304,10 @@ class _TableParser(RoleTable):
         if judges:
             chosen = [name for name in chosen if name in judges]
         if dropped := sorted({*scored.judges, *self.passed_over} - set(chosen)):
-            choices.append(f"without {listed(dropped)}")
+            choices.append(f"without {abridge(dropped)}")
             scored = scored.only(np.isin(scored.judge, [scored.judges.index(name) for name in chosen]))
         if not chosen:
-            self.problems.add("--without", f"no judge is left of {listed(sorted({*dropped}))}; one has to stay")
+            self.problems.add("--without", f"no judge is left of {abridge(sorted({*dropped}))}; one has to stay")
             self.problems.refuse()
         scale = self._scale(scored) if shape in _MARKS else (0.0, 1.0)
         families, complete = self._families(scored)
@@ -324,8 +323,8 @@ class _TableParser(RoleTable):
             self.problems.rows(off, lambda row: (self.at(row, "pi"), every))
             words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
             if not (pi_by := "; ".join(sorted({*words} - {""}))):
-                what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
-                self.problems.add("header", what)
+                message = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
+                self.problems.add("header", message)
             cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
             for cycle, row in zip(cycles, scored.row.tolist(), strict=True):
                 if pi.setdefault(cycle, float(values[row])) != values[row]:
@@ -333,14 +332,14 @@ class _TableParser(RoleTable):
         self.problems.refuse()
         unused = tuple(name for name in self.free() if name not in self.used)
         low, high = scale
-        roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
+        roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # scores last, followed by the scale
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
-            named.append(f"scores = {listed(scored.dimensions)}")
+            named.append(f"scores = {abridge(scored.dimensions)}")
         if shape == "one column a judge":
-            named.append(f"judges = {listed(scored.judges)}")
-        named += [f"people = {listed(self.human)}"] if people else []
-        rest = f"; {count_of(len(unused), 'columns')} not used: {listed(unused)}" if unused else ""
+            named.append(f"judges = {abridge(scored.judges)}")
+        named += [f"people = {abridge(self.human)}"] if people else []
+        rest = f"; {count_of(len(unused), 'columns')} not used: {abridge(unused)}" if unused else ""
         read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
             table, shape, dict(self.roles), tuple(scored.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
@@ -351,40 +350,40 @@ class _TableParser(RoleTable):
     def _scale(self, scored: ScoreRecords) -> tuple[float, float]:
         """Return the declared scale, or the smallest known one whose ends both occur in the scores."""
         scores = scored.scores
-        column = self.roles.get("score", listed(scored.dimensions))
+        column = self.roles.get("score", abridge(scored.dimensions))
         if np.isnan(scores).all():
             self.problems.refuse()
             self.problems.add(column, f"no row of {self.rows.num_rows:,} has a score; --map score=COLUMN names another")
             self.problems.refuse()
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-        if (given := self.wanted.scale) is not None:
-            off = (scores < given[0]) | (scores > given[1])
+        if (declared := self.wanted.scale) is not None:
+            off = (scores < declared[0]) | (scores > declared[1])
             first = {int(scored.row[record]): (record, at) for record, at in np.argwhere(off)[::-1].tolist()}
-            what = f"lies outside {given[0]:g}..{given[1]:g}; scores run from {low:g} to {high:g}"
-            what += " (correct it, or declare another scale)"
+            message = f"lies outside {declared[0]:g}..{declared[1]:g}; scores run from {low:g} to {high:g}"
+            message += " (correct it, or declare another scale)"
             self.problems.rows(
                 scored.row[off.any(axis=1)],
-                lambda row: (self._place(scored, *first[row]), f"{scores[first[row]]:.12g} {what}"),
+                lambda row: (self._place(scored, *first[row]), f"{scores[first[row]]:.12g} {message}"),
             )
-            return given
-        whole = _told(scores)
+            return declared
+        whole = _known_scale(scores)
         for least, most in SCALES if whole in (None, SCALES[-1]) else ():
             # a few outlying scores are typing errors or missing-value codes, and say nothing about the scale
             off, n = (scores < least) | (scores > most), np.count_nonzero(~np.isnan(scores))
             rest, share = scores[~off & ~np.isnan(scores)], np.count_nonzero(off) / n
             away = np.maximum(least - scores, scores - most)[off]
-            tells, far = _told(rest) is not None, away.min(initial=np.inf) > most - least
+            tells, far = _known_scale(rest) is not None, away.min(initial=np.inf) > most - least
             if 0 < share <= _CODES and ((far and tells) or (whole is None and (far or (tells and share <= _SLIPS)))):
                 record, at = min(np.argwhere(off).tolist(), key=lambda spot: int(scored.row[spot[0]]))
-                what = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
-                what += f" (one of {away.size:,} such scores)" if away.size > 1 else ""
+                message = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
+                message += f" (one of {away.size:,} such scores)" if away.size > 1 else ""
                 remedy = f"correct it, or leave the cell empty; --scale {least:g}..{most:g} fits the others"
                 remedy += "" if far else f", --scale {low:g}..{high:g} all"
-                self.problems.add(self._place(scored, record, at), f"{what}; {remedy}", int(scored.row[record]))
+                self.problems.add(self._place(scored, record, at), f"{message}; {remedy}", int(scored.row[record]))
                 return whole or (low, high)
         parts = dict(zip(scored.dimensions, scores.T, strict=True)) if len(scored.dimensions) > 1 else {}
         parts |= {name: scores[scored.judge == k].ravel() for k, name in enumerate(scored.judges)}
-        scales = {name: scale for name, values in parts.items() if (scale := _told(values)) is not None}
+        scales = {name: scale for name, values in parts.items() if (scale := _known_scale(values)) is not None}
         guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
         # parts that are probably on another scale: each uses a smaller one from end to end
         others = {
@@ -394,14 +393,14 @@ class _TableParser(RoleTable):
         }  # fmt: skip
         flag = f"--scale {guess[0]:g}..{guess[1]:g}"
         if others:
-            seen = listed([f"{name} uses {scale[0]:g}..{scale[1]:g}" for name, scale in others.items()])
-            what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
-            self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
+            seen = abridge([f"{name} uses {scale[0]:g}..{scale[1]:g}" for name, scale in others.items()])
+            message = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
+            self.problems.add(column, f"{message}; bring them to one, or declare that it is one with {flag}")
         elif whole is None and self.unread:
             pass  # the scale may follow from the unreadable scores
         elif whole is None:
-            what = f"scores run from {low:g} to {high:g}, which does not tell the scale"
-            self.problems.add(column, f"{what}; declare it, as in {flag}")
+            message = f"scores run from {low:g} to {high:g}, which does not tell the scale"
+            self.problems.add(column, f"{message}; declare it, as in {flag}")
         else:
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
@@ -431,17 +430,17 @@ class _TableParser(RoleTable):
             makers[name] = family_of(maker or name).translate(NAMES)
         if notes:
             self.filled.append(
-                f"makers read from names ({MAKERS_OF}): {listed(notes, 12)} (--family JUDGE=MAKER corrects)"
+                f"makers read from names ({MAKERS_OF}): {abridge(notes, 12)} (--family JUDGE=MAKER corrects)"
             )
         if unknown:
-            self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
+            self.filled.append(f"no maker is known for {abridge(unknown)}; each counts as a separate family")
         return makers, not unknown
 
     def _by_owner(self, role: str, scored: ScoreRecords, code: Ints, names: Sequence[str]) -> dict[str, str]:
         """Return a column's value for each judge or agent; two different values are noted."""
         if role not in self.roles:
             return {}
-        words, values = coding(self.column(role))
+        words, values = texts_and_codes(self.column(role))
         values, firsts = values[scored.row], dict[str, tuple[str, int]]()
         pairs, first = np.unique(code * len(words) + values, return_index=True)
         for pair, row in zip(pairs.tolist(), scored.row[first].tolist(), strict=True):
@@ -478,12 +477,12 @@ class _TableParser(RoleTable):
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", scored.row)
             # each item must lie in one cluster
-            words, codes = coding(columns["cluster"])
+            words, codes = texts_and_codes(columns["cluster"])
             self.refuse_empty("cluster", words, codes, scored.row)
             first = np.full(len(scored.items), -1, dtype=np.int64)
             first[scored.item[::-1]] = codes[::-1]
             for k in np.unique(scored.item[first[scored.item] != codes])[:LISTED].tolist():
-                seen = listed(sorted({words[code] for code in codes[scored.item == k].tolist()}))
+                seen = abridge(sorted({words[code] for code in codes[scored.item == k].tolist()}))
                 column, item = self.roles["cluster"], self.roles.get("item", "item")
                 row = int(scored.row[(scored.item == k) & (codes != first[k])].min())
                 what = f"item {scored.items[k]:.60} lies in several clusters ({seen})"
@@ -533,8 +532,8 @@ class _TableParser(RoleTable):
             text = self.rows.column(column)
 
             def say(row: int, column: str = column, text: Any = text) -> tuple[str, str]:
-                what = f"a grade is a number from {low:g} to {high:g} (got {text[row].as_py()!r:.60})"
-                return self.at(row, column), what
+                message = f"a grade is a number from {low:g} to {high:g} (got {text[row].as_py()!r:.60})"
+                return self.at(row, column), message
 
             self.problems.rows(off, say)
             for row in np.flatnonzero(~np.isnan(values) & ~off).tolist():
@@ -542,8 +541,8 @@ class _TableParser(RoleTable):
                 if name is None:
                     continue
                 if grades.setdefault(name, {}).setdefault(key, float(values[row])) != values[row]:
-                    what = f"another grade of {name!r:.60} than {grades[name][key]:g} in a row before"
-                    self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
+                    message = f"another grade of {name!r:.60} than {grades[name][key]:g} in a row before"
+                    self.problems.add(self.at(row, column), f"{message}; each person gives one", row)
         return grades
 
     def _of_rows(self, role: str, rows: Ints) -> Any:
@@ -555,20 +554,20 @@ class _TableParser(RoleTable):
         if "length" in self.roles:
             self.used.add(self.roles["length"])
             values, bad = self.parsed(self.roles["length"])
-            what = self.roles["length"]
+            source = self.roles["length"]
         elif "text" in self.roles:
             words = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(self.column("text"))))
             values, bad = np.asarray(words.to_numpy(), dtype=np.float64), np.zeros(self.rows.num_rows, dtype=bool)
-            what = f"words of {self.roles['text']}"
+            source = f"words of {self.roles['text']}"
         else:
             return None
         lengths = values[scored.row]
         first = np.full(int(place.max()) + 1, np.nan)
         first[place[::-1]] = lengths[::-1]
         if bad.any() or np.isnan(lengths).any() or (lengths < 0).any() or (first[place] != lengths).any():
-            self.left.append(f"length is not examined: {what} lacks a number, or differs between rows of one answer")
+            self.left.append(f"length is not examined: {source} lacks a number, or differs between rows of one answer")
             return None
-        self.filled.append(f"length = {what}")
+        self.filled.append(f"length = {source}")
         return np.floor(lengths).astype(np.int64)
 
 
@@ -576,17 +575,17 @@ _SHOWN: Final = ("agent", "agent_a", "agent_b", "judge", "item", "trajectory", "
                  "order_2", "dimension", "trial", "cluster")  # fmt: skip
 
 
-def _told(values: Floats) -> tuple[float, float] | None:
+def _known_scale(values: Floats) -> tuple[float, float] | None:
     """Return the smallest known scale that contains all values and whose ends both occur; None if there is none."""
-    seen = values[~np.isnan(values)]
-    if not seen.size:
+    present = values[~np.isnan(values)]
+    if not present.size:
         return None
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(present.min()), float(present.max())
     scale = next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), None)
     if scale is None:
         return None
-    if scale == (0.0, 100.0) and bool(((seen > 10) & (np.floor(seen) == seen)).any()):
+    if scale == (0.0, 100.0) and bool(((present > 10) & (np.floor(present) == present)).any()):
         return scale
-    if scale == (0.0, 1.0) and not np.isin(seen, (0.0, 1.0)).all():
+    if scale == (0.0, 1.0) and not np.isin(present, (0.0, 1.0)).all():
         return None
     return scale if (low, high) == scale else None

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.rows import FileRows, PlaceOf, Recognised, leave_out, read
+from assaymark.rows import FileRows, PlaceOf, Recognised, raise_or_note, read
 
 __all__ = ["FORMATS", "FileRows", "Format", "read_rows"]
 
@@ -49,7 +49,7 @@ def _has(tree: Any, *keys: str) -> bool:
     return isinstance(tree, list) and bool(tree) and isinstance(tree[0], dict) and {*keys} <= tree[0].keys()
 
 
-def _format(
+def _register(
     name: str, reads: str, note: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
 ) -> Callable[[Callable[[Any, str], RowStream]], None]:
     """Decorator that adds a tool's format to `FORMATS`; ``reads`` and ``needs`` are keys separated by spaces."""
@@ -70,7 +70,7 @@ def read_rows(
     recognise = partial(_recognise, name=name, keep_going=keep_going)
     try:
         if isinstance(source, Path) and source.is_dir():
-            return _folder(source, name, keep_going)
+            return _read_folder(source, name, keep_going)
         if isinstance(source, bytes):
             start = source[:4]
         else:
@@ -85,7 +85,7 @@ def read_rows(
             names = zipfile.ZipFile(io.BytesIO(data)).namelist()
         if any(name in ("header.json", "_journal/start.json") for name in names):
             log = _inspect_log(data, name)
-            flat, ended = list(_inspect_rows(log)), _ended(log.status)
+            flat, ended = list(_inspect_rows(log)), _status_note(log.status)
             if not flat:
                 raise InputError(name, [", ".join(("is recognised as Inspect AI log, without a score in it", *ended))])
             rows = read(json.dumps([row for _, row in flat]).encode(), name)
@@ -95,26 +95,29 @@ def read_rows(
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
-def _folder(path: Path, name: str, keep_going: bool) -> FileRows:
-    """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
+_IN_FOLDERS: Final = (".eval", ".json", ".jsonl", ".ndjson", ".parquet")
+
+
+def _read_folder(path: Path, name: str, keep_going: bool) -> FileRows:
+    """Read all logs of one tool, or Parquet files of one table, in a folder and below; other files get a note."""
     logs: list[FileRows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
-        if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
+        if file.is_file() and any(suffix in _IN_FOLDERS for suffix in file.suffixes):
             try:
                 rows = read_rows(file, keep_going=keep_going)
             except InputError as exc:
                 beside.append(f"{file.relative_to(path)} ({exc.problems[0].what:.140})")
                 continue
-            recognised = any(rows.format == kind.name for kind in FORMATS)
+            recognised = any(rows.format == kind for kind in ("Parquet", *(tool.name for tool in FORMATS)))
             logs += [rows] if recognised else []
             beside += [] if recognised else [str(file.relative_to(path))]
     kinds = Counter(rows.format for rows in logs)
     if len(kinds) != 1:
         present = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
         names = ", ".join(kind.name for kind in FORMATS)
-        what = f"a folder holds logs of one tool ({names}; got {present}); name a file of any other table"
-        raise InputError(name, [what, *(f"not read: {file}" for file in beside[:12])])
+        message = f"a folder holds Parquet files or logs of one tool ({names}; got {present}); name a file otherwise"
+        raise InputError(name, [message, *(f"not read: {file}" for file in beside[:12])])
     sizes = np.cumsum([0, *map(len, logs)])
     notes = dict.fromkeys(line for rows in logs for line in rows.said)
     notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
@@ -141,7 +144,7 @@ def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Rec
             if keys != []
         ]
         if problems:
-            leave_out(name, problems, notes if keep_going else None)
+            raise_or_note(name, problems, notes if keep_going else None)
         places = [k for k, keys in lacks.items() if keys == []]
         objects = [tree[k] for k in places]
     rows: list[tuple[int, dict[str, Any]]] = []
@@ -150,14 +153,14 @@ def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Rec
             rows.append((place if places is None else places[place], row))
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as exc:
         after = f"after {where(rows[-1][0])}" if rows else ""
-        what = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
-        raise InputError(name, [Problem(after, f"{what}; map the columns of a table of your own")]) from None
+        message = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
+        raise InputError(name, [Problem(after, f"{message}; map the columns of a table of your own")]) from None
     if not rows:
         raise InputError(name, [f"is recognised as {tool.name}, without a score in it"])
-    heads = tree[:50] if isinstance(tree, list) else [tree]
+    first_objects = tree[:50] if isinstance(tree, list) else [tree]
     used = tool.reads | (set(tool.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in rows}
-    beside = dict.fromkeys(key for head in heads if isinstance(head, dict) for key in head if key not in used)
-    notes += _ended(tree["status"]) if tool is FORMATS[0] else ()
+    beside = dict.fromkeys(key for head in first_objects if isinstance(head, dict) for key in head if key not in used)
+    notes += _status_note(tree["status"]) if tool is FORMATS[0] else ()
     notes += [f"not read: {', '.join(beside)}"] if beside else []
     return tool.name, rows, tuple(notes)
 
@@ -165,7 +168,7 @@ def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Rec
 _TEXTS: Final = {"judgment", "filtered_resps"}  # keys that identify a tool but are not read
 
 
-def _turn(record: Object) -> dict[str, Any]:
+def _turn_fields(record: Object) -> dict[str, Any]:
     """Return the common fields of MT-Bench rows; a judge is named by its model, without the prompt template."""
     question, judge = record["question_id"], record.get("judge")
     return {
@@ -174,13 +177,13 @@ def _turn(record: Object) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _counted(rows: list[tuple[int, dict[str, Any]]]) -> RowStream:
+def _number_trials(rows: list[tuple[int, dict[str, Any]]]) -> RowStream:
     """Yield rows with trial numbers, which count repeats of one item, agent and judge."""
-    seen: Counter[tuple[Any, ...]] = Counter()
+    counts: Counter[tuple[Any, ...]] = Counter()
     for _, row in rows:
         key = (row["item"], row["agent"], row["judge"])
-        seen[key] += 1
-        row["trial"] = seen[key]
+        counts[key] += 1
+        row["trial"] = counts[key]
     yield from rows
 
 
@@ -192,12 +195,12 @@ def _inspect_log(tree: Any, name: str) -> Any:
     try:
         read_eval_log = import_module("inspect_ai.log").read_eval_log
     except ImportError:
-        what = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
-        raise InputError(name, [what]) from None
+        message = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
+        raise InputError(name, [message]) from None
     return read_eval_log(io.BytesIO(tree if isinstance(tree, bytes) else json.dumps(tree).encode()))
 
 
-def _ended(status: Any) -> tuple[str, ...]:
+def _status_note(status: Any) -> tuple[str, ...]:
     """Return a note if the run of a log did not finish, because samples may be missing."""
     return () if status == "success" else (f"its run ended with status {str(status)!r:.40}; samples may be missing",)
 
@@ -217,7 +220,7 @@ def _inspect_rows(log: Any) -> RowStream:
                 }  # fmt: skip
 
 
-@_format(
+@_register(
     "Inspect AI log", "eval samples status version", "scorers are read as judges, epochs as trials",
     looks=lambda tree: isinstance(tree, dict) and {"eval", "samples", "status"} <= tree.keys()
     and isinstance(tree["eval"], dict),
@@ -233,7 +236,7 @@ def _results(tree: Any) -> list[Any]:
     return rows if isinstance(rows, list) else []
 
 
-@_format(
+@_register(
     "promptfoo results", "results provider prompt promptIdx testIdx vars testCase gradingResult success score",
     "assertions are read as judges", looks=lambda tree: _has(_results(tree), "provider", "prompt", "success", "score"),
 )  # fmt: skip
@@ -245,9 +248,9 @@ def _promptfoo(tree: Any, _: str) -> RowStream:
     rows = []
     for place, record in enumerate(results):
         provider = record.get("provider")
-        who = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
+        name = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
         label = record.get("promptIdx", (record.get("prompt") or {}).get("label"))
-        agent = f"{who} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(who)
+        agent = f"{name} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(name)
         test = json.dumps([record.get("vars"), (record.get("testCase") or {}).get("assert")], sort_keys=True)
         item = f"test {tests.setdefault(test, len(tests) + 1)}"
         grading = record.get("gradingResult") or {}
@@ -259,10 +262,10 @@ def _promptfoo(tree: Any, _: str) -> RowStream:
             names[judge] += 1
             judge = judge if names[judge] == 1 else f"{judge} {names[judge]}"
             rows.append((place, {"item": item, "agent": agent, "judge": judge, "score": part.get("score")}))
-    yield from _counted(rows)
+    yield from _number_trials(rows)
 
 
-@_format(
+@_register(
     "AlpacaEval annotations", "annotator dataset",
     "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position",
     "instruction generator_1 generator_2 preference",
@@ -283,7 +286,7 @@ def _alpaca(tree: Sequence[Object], _: str) -> RowStream:
         }  # fmt: skip
 
 
-@_format(
+@_register(
     "Arena-Hard judgments", "question_id uid baseline",
     "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline",
     "games model judge",
@@ -302,13 +305,13 @@ def _arena_hard(tree: Sequence[Object], _: str) -> RowStream:
             }  # fmt: skip
 
 
-@_format(
+@_register(
     "MT-Bench pairwise judgments", "judge turn", "winners name models, and game 2 shows model_2 first",
     "question_id model_1 model_2 g1_winner g2_winner",
 )  # fmt: skip
 def _mt_bench_pair(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
-        names, turn = {"model_1": str(record["model_1"]), "model_2": str(record["model_2"])}, _turn(record)
+        names, turn = {"model_1": str(record["model_1"]), "model_2": str(record["model_2"])}, _turn_fields(record)
         for order, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
             winner = record.get(f"g{order}_winner")
             yield place, {
@@ -318,11 +321,11 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> RowStream:
             }  # fmt: skip
 
 
-@_format("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
+@_register("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
 def _mt_bench_single(tree: Sequence[Object], _: str) -> RowStream:
     """Yield MT-Bench rows; FastChat's score of -1 is an unreadable reply."""
     for place, record in enumerate(tree):
-        score, turn = record["score"] if record["score"] != -1 else None, _turn(record)
+        score, turn = record["score"] if record["score"] != -1 else None, _turn_fields(record)
         yield place, {"item": turn["item"], "agent": str(record["model"]), "judge": turn["judge"], "score": score,
                       "cluster": turn["cluster"]}  # fmt: skip
 
@@ -333,7 +336,7 @@ _HARNESS: Final = frozenset({
 })  # fmt: skip
 
 
-@_format(
+@_register(
     "lm-evaluation-harness samples", "filter metrics",
     "metrics are read as judges, and the system is called after the folder that holds the file",
     "doc_id filtered_resps",
@@ -354,7 +357,7 @@ def _harness(tree: Sequence[Object], name: str) -> RowStream:
                 yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
 
 
-@_format(
+@_register(
     "OpenAI evals log", "spec sample_id type data run_id event_id", "matches and metrics are read as judges",
     looks=lambda tree: _has(tree, "spec") or _has(tree, "run_id", "event_id", "sample_id", "type"),
 )  # fmt: skip
@@ -367,9 +370,9 @@ def _openai_evals(tree: Sequence[Object], _: str) -> RowStream:
         payload = event.get("data")
         data: Object = payload if isinstance(payload, dict) else {}
         kind = event.get("type")
-        given = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
-        for judge, value in given.items():
+        values = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
+        for judge, value in values.items():
             if isinstance(value, bool | int | float):
                 row = {"item": str(event.get("sample_id")), "agent": agent, "judge": judge, "score": float(value)}
                 rows.append((place, row))
-    yield from _counted(rows)
+    yield from _number_trials(rows)

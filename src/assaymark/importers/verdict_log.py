@@ -198,7 +198,7 @@ def dense(codes: Ints) -> tuple[Ints, Ints]:
     return numbers[order], rank[encoded.indices.to_numpy()]
 
 
-def joined(columns: Sequence[tuple[Ints, int]]) -> Ints:
+def combine_codes(columns: Sequence[tuple[Ints, int]]) -> Ints:
     """Combine code columns, given with their sizes, into one column with the same lexicographic order."""
     whole, room = columns[0]
     for codes, size in columns[1:]:

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
-from assaymark.importers.read import ShapeError, as_shape
+from assaymark.importers.read import ShapeError, as_model
 from assaymark.importers.report import TableProblems
-from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, coded, shown_swapped
+from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, encode, swap_masks
 from assaymark.importers.tables import FileRows, read_rows
-from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, dense, joined, sorted_codes
+from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, combine_codes, dense, sorted_codes
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
 
@@ -134,13 +134,13 @@ class VerdictMap(BaseModel):
             if low <= number <= (rest or [low])[0]:
                 return "tie"
             return self.above if number > low else "1" if self.above == "2" else "2"
-        return VERDICT_OF.get(plain_word(word))
+        return VERDICT_OF.get(normalise(word))
 
 
 def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
     """Build a map from keyword arguments, such as the options of a command."""
     try:
-        return as_shape(VerdictMap, fields)
+        return as_model(VerdictMap, fields)
     except ShapeError as exc:
         raise InputError(source, exc.problems) from None
 
@@ -154,7 +154,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
     """Return the column of each field; missing ones are added to ``findings``, with the closest column."""
     header = rows.table.column_names
     fields: dict[str, str] = {}
-    plain = [plain_word(name) for name in header]
+    plain = [normalise(name) for name in header]
     both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
     # fields for which the header has one of the usual spellings
     spelt = {field for field, names in SPELLINGS.items() if set(names) & set(plain)}
@@ -162,7 +162,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
     for field in (*SPELLINGS, "order", "text_1", "text_2"):
         spelled = SPELLINGS.get(field, ())
         if named := getattr(mapping, field):
-            if is_there(rows, named, field, findings):
+            if has_column(rows, named, field, findings):
                 fields[field] = named
             continue
         if field in ("slot_1", "slot_2"):  # slot 2 uses the spelling of slot 1
@@ -176,7 +176,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
             fields[field] = header[plain.index(columns[0])]
     if mapping.judge_name and "judge" in fields:
         findings.add("judge_name", f"the log has a column {fields['judge']!r} for the judge; leave judge_name out")
-    free = {plain_word(name): name.strip() for name in header if name not in fields.values()}
+    free = {normalise(name): name.strip() for name in header if name not in fields.values()}
     needed = ("judge", "question") if ORDERS.issubset(fields) else ("judge", "question", "slot_1", "slot_2", "verdict")
     for field in (*needed, *(sorted(ORDERS) if ORDERS & fields.keys() else ())):
         stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
@@ -184,17 +184,17 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
             spellings = ", ".join(SPELLINGS[field][:4])
             shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
             shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
-            near = [
-                (difflib.SequenceMatcher(None, plain_word(word), close).ratio(), free[close])
-                for word in SPELLINGS[field] for close in difflib.get_close_matches(plain_word(word), free, n=1)
+            matches = [
+                (difflib.SequenceMatcher(None, normalise(word), close).ratio(), free[close])
+                for word in SPELLINGS[field] for close in difflib.get_close_matches(normalise(word), free, n=1)
             ]  # fmt: skip
-            what = f"no column for it (the log has {shown}; known are {spellings} ...)"
-            closest = f"; is it {max(near)[1]!r}?" if near else ""
-            findings.add(field, f"{what}{closest}; name it in the map: {field} = ...")
+            message = f"no column for it (the log has {shown}; known are {spellings} ...)"
+            closest = f"; is it {max(matches)[1]!r}?" if matches else ""
+            findings.add(field, f"{message}{closest}; name it in the map: {field} = ...")
     return fields
 
 
-def is_there(rows: FileRows, column: str, field: str, findings: TableProblems) -> bool:
+def has_column(rows: FileRows, column: str, field: str, findings: TableProblems) -> bool:
     """True if a file has a column; otherwise a problem is added to ``findings``."""
     try:
         rows.column(column)
@@ -204,7 +204,7 @@ def is_there(rows: FileRows, column: str, field: str, findings: TableProblems) -
     return True
 
 
-def plain_word(text: str) -> str:
+def normalise(text: str) -> str:
     """Normalise a name: lower case, with spaces and dashes as underscores."""
     return _JOINTS.sub("_", text.strip().lower())
 
@@ -235,12 +235,12 @@ def read_verdicts(
     rows = read_rows(Path(source) if data is None else data, name, delimiter=mapping.delimiter, keep_going=keep_going)
     findings = TableProblems(name)
     fields = find_columns(rows, mapping, findings)
-    filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", findings)]
+    filters = [column for column in mapping.wanted if has_column(rows, column, f"filter {column}", findings)]
     findings.refuse()
     keep: Bools = np.ones(len(rows), dtype=bool)
     for column in filters:
         values = mapping.wanted[column]
-        words, codes = coded(rows.column(column))
+        words, codes = encode(rows.column(column))
         words = pc.ascii_trim(words, BLANKS)
         passes = pc.is_in(words, value_set=pa.array(values, pa.string())).to_numpy(zero_copy_only=False)[codes]
         keep &= passes
@@ -256,13 +256,13 @@ def read_verdicts(
     calls = _CallColumns(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
     notes, again = rows.said, calls.line.size - chosen.size
-    like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
+    like = next((name for name in rows.table.column_names if normalise(name) in SYNONYMS["order"]), None)
     if again and like is not None and "order" not in fields:
-        what = f"if {like!r} says which content was shown first, map it: order"
-        notes = (*notes, f"{again:,} rows repeat a call and count once; {what}")
+        note = f"if {like!r} says which content was shown first, map it: order"
+        notes = (*notes, f"{again:,} rows repeat a call and count once; {note}")
     if not keep_going:
         findings.refuse()
-    notes = (*notes, *(f"left out: {what}" for what in findings.told))
+    notes = (*notes, *(f"left out: {note}" for note in findings.summaries))
     if not key.size + len(calls.nulls):
         raise InputError(name, ["no row is left to read", *notes])
     judge, verdict = calls.judge[chosen], calls.verdict[chosen]
@@ -288,7 +288,7 @@ def read_verdicts(
     )  # fmt: skip
 
 
-def _then(first: Coded, second: Coded) -> tuple[Any, Ints]:
+def _concat(first: Coded, second: Coded) -> tuple[Any, Ints]:
     """Concatenate the words of two columns, and return the shifted codes of the second."""
     return pa.concat_arrays([first.words, second.words]), second.codes + len(first.words)
 
@@ -300,10 +300,10 @@ class _CallColumns:
     """
 
     def __init__(
-        self, rows: FileRows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: TableProblems
+        self, rows: FileRows, fields: Mapping[str, str], places: Ints, mapping: VerdictMap, problems: TableProblems
     ) -> None:
-        self.mapping, self.found, self.unit, self.line = mapping, found, rows.unit, rows.line[kept]
-        columns = self._columns(rows, fields, kept)
+        self.mapping, self.found, self.unit, self.line = mapping, problems, rows.unit, rows.line[places]
+        columns = self._columns(rows, fields, places)
         self.judges, (self.judge,) = sorted_codes([columns["judge"]])
         self.questions, (self.question,) = sorted_codes([columns["question" if "question" in columns else "pair"]])
         self.contents, (self.slot_1, self.slot_2) = sorted_codes([columns["slot_1"], columns["slot_2"]])
@@ -321,14 +321,14 @@ class _CallColumns:
             if field in columns and names:
                 empty: Bools = code == (0 if names[0] == "" else -1)  # the empty name sorts before all others
                 bad |= empty
-                found.rows(empty, partial(lambda name, k: (self.at(k, name), fault), field))
+                problems.rows(empty, partial(lambda name, k: (self.at(k, name), fault), field))
         # names of judges are displayed, so control characters are not allowed
         for place, name in enumerate(self.judges):
             wrong = next((c for c in name if unicodedata.category(c) in _UNPRINTED or c in _TURNING), None)
             if wrong is not None:
                 first = int(np.argmax(self.judge == place))
-                what = f"the name of a judge may hold no control characters (got {name!r:.60}, with {ord(wrong):#04x})"
-                found.add(self.at(first, "judge"), what, first, "judge")
+                text = f"the name of a judge may hold no control characters (got {name!r:.60}, with {ord(wrong):#04x})"
+                problems.add(self.at(first, "judge"), text, first, "judge")
                 bad |= self.judge == place
         self.verdict, self.labels, self.reading = self._verdicts(columns["verdict"])
         self.truth = self._truths(columns.get("truth"))
@@ -346,28 +346,28 @@ class _CallColumns:
         """Return the columns of the selected rows; two verdicts in one row become two calls."""
         columns = {}
         for field, column in fields.items():
-            words, codes = coded(rows.column(column))
+            words, codes = encode(rows.column(column))
             columns[field] = Coded(words, codes[places])
         none = np.zeros(places.size, dtype=np.int64)
         if self.mapping.judge_name:
             columns["judge"] = Coded(pa.array([self.mapping.judge_name]), none)
         self.second: Bools | None = None
-        one, two = (columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2))
+        left, two = (columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2))
         if ORDERS.issubset(columns):
-            pairs = {"slot_1": (one, two), "slot_2": (two, one), "verdict": (columns["order_1"], columns["order_2"])}
+            pairs = {"slot_1": (left, two), "slot_2": (two, left), "verdict": (columns["order_1"], columns["order_2"])}
             columns = {name: Coded(of.words, np.tile(of.codes, 2)) for name, of in columns.items()}
             for name, (first, then) in pairs.items():
-                words, codes = _then(first, then)
+                words, codes = _concat(first, then)
                 columns[name] = Coded(words, np.concatenate([first.codes, codes]))
             self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], places.size)
         elif "order" in columns:  # swap the slots of rows that were shown in swapped order
             labels, (code,) = sorted_codes([columns["order"]])
-            self.second, readable = (of[code] for of in shown_swapped(pa.array(labels)))
-            what = "must be ab or ba, or a flag"
-            self.found.rows(~readable, lambda k: (self.at(k, "order"), f"{what} (got {labels[code[k]]!r:.60})"))
-            words, after = _then(one, two)
-            columns["slot_1"] = Coded(words, np.where(self.second, after, one.codes))
-            columns["slot_2"] = Coded(words, np.where(self.second, one.codes, after))
+            self.second, readable = (of[code] for of in swap_masks(pa.array(labels)))
+            rule = "must be ab or ba, or a flag"
+            self.found.rows(~readable, lambda k: (self.at(k, "order"), f"{rule} (got {labels[code[k]]!r:.60})"))
+            words, after = _concat(left, two)
+            columns["slot_1"] = Coded(words, np.where(self.second, after, left.codes))
+            columns["slot_2"] = Coded(words, np.where(self.second, left.codes, after))
         return columns
 
     def _only(self, good: Bools) -> None:
@@ -389,8 +389,8 @@ class _CallColumns:
         numbers = tuple(sorted({int(match[1]) for match in read if match}))
         place = {number: k for k, number in enumerate(numbers)}
         trial = np.array([place[int(match[1])] if match else -1 for match in read], dtype=np.int64)[codes]
-        what = "must be a whole number from 0 to 999999999"
-        self.found.rows(trial < 0, lambda k: (self.at(k, "trial"), f"{what} (got {words[codes[k]]!r:.60})"))
+        rule = "must be a whole number from 0 to 999999999"
+        self.found.rows(trial < 0, lambda k: (self.at(k, "trial"), f"{rule} (got {words[codes[k]]!r:.60})"))
         return numbers, trial
 
     def _truths(self, column: Coded | None) -> Ints:
@@ -399,18 +399,18 @@ class _CallColumns:
             return np.full(self.line.size, -1, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
         place = {name: k for k, name in enumerate(self.contents)}
-        label = [self.mapping.labels.get(word) or VERDICT_OF.get(plain_word(word)) for word in words]
+        label = [self.mapping.labels.get(word) or VERDICT_OF.get(normalise(word)) for word in words]
         by_label = np.array([("1", "2", "tie").index(tag) if tag in ("1", "2", "tie") else -1 for tag in label])[codes]
         named = np.array([place.get(word, -1) for word in words])[codes]
-        one, two = self.slot_1, self.slot_2
+        content_1, two = self.slot_1, self.slot_2
         if self.second is not None:  # a label names a content as in the row, regardless of the order shown
-            one, two = np.where(self.second, two, one), np.where(self.second, one, two)
-        truth = np.select([by_label == 0, by_label == 1, by_label == 2], [one, two, np.full_like(codes, -2)], -1)
+            content_1, two = np.where(self.second, two, content_1), np.where(self.second, content_1, two)
+        truth = np.select([by_label == 0, by_label == 1, by_label == 2], [content_1, two, np.full_like(codes, -2)], -1)
         truth = np.where((named == self.slot_1) | (named == self.slot_2), named, truth)
         empty = np.array([not word for word in words])[codes]
-        what = "is none of the contents of its row, 1, 2, A, B and tie; map other words under labels"
+        rule = "is none of the contents of its row, 1, 2, A, B and tie; map other words under labels"
         self.found.rows(
-            (truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {what}")
+            (truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {rule}")
         )  # fmt: skip
         return np.asarray(truth, dtype=np.int64)
 
@@ -442,18 +442,18 @@ class _CallColumns:
             for k in np.argsort(first).tolist():
                 at = int(rows[first[k]])
                 there = f"{self.contents[self.slot_1[at]]!r:.40}, {self.contents[self.slot_2[at]]!r:.40}"
-                what = f"{words[unknown[k]]!r:.60}" + (f" in {counts[k]} rows" if counts[k] > 1 else "")
+                message = f"{words[unknown[k]]!r:.60}" + (f" in {counts[k]} rows" if counts[k] > 1 else "")
                 if state == _CLASH:
-                    what += (
+                    message += (
                         f" is a label and also a content of its row ({there}) in another slot; "
                         'say in the map: verdict_names = "contents" or "slots"'
                     )
                 else:
-                    what += (
+                    message += (
                         f" is no verdict; known are {', '.join(VERDICTS)}, A, B, their usual spellings, and "
                         f"the contents of the row ({there}); map other words under labels"
                     )
-                self.found.add(self.at(at, "verdict"), what, at, f"verdict {state}")
+                self.found.add(self.at(at, "verdict"), message, at, f"verdict {state}")
         labels = {word: labels[word] for k, word in enumerate(words) if k in read_as_label}
         shown = [word for word, label in labels.items() if label in ("1", "2") and word not in place]
         how = "verdicts name contents"
@@ -469,11 +469,11 @@ class _CallColumns:
         """Set the pair and order of each call, and the contents of each pair; the first by name is u."""
         if self.pair_ids is None:
             pairs = [(self.question, len(self.questions)), *((side, len(self.contents)) for side in self._sides())]
-            names, self.pair = dense(joined(pairs))
-            first = _first(self.pair, names.size)
+            names, self.pair = dense(combine_codes(pairs))
+            first = _first_rows(self.pair, names.size)
         else:
             self._check_ids(self.pair_ids)
-            first = _first(self.pair, len(self.pair_ids))
+            first = _first_rows(self.pair, len(self.pair_ids))
         if not self.pair.size:  # no readable row; an error follows
             first = first[:0]
         low, high = self._sides()
@@ -498,7 +498,7 @@ class _CallColumns:
     def _check_ids(self, ids: tuple[str, ...]) -> None:
         """Check that all rows of a pair id have the question and contents of its first row; others are left out."""
         low, high = self._sides()
-        first = _first(self.pair, len(ids))[self.pair]
+        first = _first_rows(self.pair, len(ids))[self.pair]
 
         def different(bad: Bools, has: str, quote: Callable[[int], str], to: str, rule: str) -> Bools:
             def describe(k: int) -> tuple[str, str]:
@@ -519,7 +519,7 @@ class _CallColumns:
 
     def once(self) -> tuple[Ints, Ints]:
         """Return the distinct calls sorted by judge, pair, trial and order: their keys and row indices."""
-        key = joined([
+        key = combine_codes([
             (self.judge, len(self.judges)), (self.pair, len(self.pair_question)), (self.trial, len(self.trials)),
             (self.order, 2),
         ])  # fmt: skip
@@ -532,9 +532,9 @@ class _CallColumns:
         hint = "" if len(self.trials) > 1 else _AGAIN
 
         def describe(k: int) -> tuple[str, str]:
-            where = f"judge {self.judges[self.judge[k]]!r:.40}, question {self.questions[self.question[k]]!r:.40}"
+            call = f"judge {self.judges[self.judge[k]]!r:.40}, question {self.questions[self.question[k]]!r:.40}"
             return self.at(k), (
-                f"is the call of {self.at(first[k])} again ({where}, {self.contents[self.slot_1[k]]!r:.40} in "
+                f"is the call of {self.at(first[k])} again ({call}, {self.contents[self.slot_1[k]]!r:.40} in "
                 f"slot 1) with verdict {VERDICTS[self.verdict[k]]}, there {VERDICTS[self.verdict[first[k]]]}{hint}"
             )
 
@@ -542,7 +542,7 @@ class _CallColumns:
         return key[~again], places[~again]
 
 
-def _first(pair: Ints, pairs: int) -> Ints:
+def _first_rows(pair: Ints, pairs: int) -> Ints:
     """Return the first row of each pair."""
     first = np.zeros(pairs, dtype=np.int64)
     first[pair[::-1]] = np.arange(pair.size)[::-1]

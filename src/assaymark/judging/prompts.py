@@ -15,7 +15,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_for, blinding_names
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, cells, members, row, shown
+from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, brief, cells, members, row
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
@@ -64,13 +64,13 @@ class PlannedCall(Generic[About, A]):
         if reply.finish == "length":
             return Parsed("truncated", None, "cut off at the length limit")
         if reply.finish == "failed" and self.form.failures:
-            reason = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
+            reason = f"the model gave no answer: {brief(reply.text)}" if reply.text else "no answer came"
             return Parsed("failed", None, reason)
         return self.form.parse(reply.text)
 
     def asks_again(self, reply: Reply) -> bool:
         """Return True if a reply contains no JSON at all, so that the call has to be repeated."""
-        return reply.finish == "stop" and len(reply.text) <= self.form.most and p.no_json(reply.text)
+        return reply.finish == "stop" and len(reply.text) <= self.form.most and p.is_not_json(reply.text)
 
     def again(self) -> PlannedCall[About, A]:
         """Plan the repetition of this call: trial 1b of trial 1."""
@@ -96,19 +96,19 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
 
     def check(raw: JSON) -> Graded:
         fields = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
-        refusal = f"scores must be an object (got {shown(fields['scores'])})"
+        refusal = f"scores must be an object (got {brief(fields['scores'])})"
         grades = members(fields["scores"], rubric.names, "dimensions", otherwise=refusal)
-        scores = {name: p.whole(grades[name], name, *rubric.scale) for name in rubric.names}
+        scores = {name: p.whole_number(grades[name], name, *rubric.scale) for name in rubric.names}
         evidence, comment = fields["evidence"], fields.get("comment")
         if not isinstance(evidence, list):
-            raise Rejected(f"evidence must be a list (got {shown(evidence)})")
+            raise Rejected(f"evidence must be a list (got {brief(evidence)})")
         if len(evidence) > MOST_EVIDENCE:
             raise Rejected(f"evidence has {len(evidence)} entries, at most {MOST_EVIDENCE} are allowed")
         return Graded(
             scores,
-            tuple(p.text_of(item, "evidence", MOST_QUOTED) for item in evidence),
-            p.word_of(fields["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
-            None if comment is None else p.text_of(comment, "comment", MOST_QUOTED),
+            tuple(p.bounded_text(item, "evidence", MOST_QUOTED) for item in evidence),
+            p.choice(fields["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
+            None if comment is None else p.bounded_text(comment, "comment", MOST_QUOTED),
         )
 
     schema = p.schema_text({
@@ -311,7 +311,7 @@ def user_messages(
         members = waiting.pop(context_id, [])
         if not members:
             continue
-        newest = p.latest(context)
+        newest = p.latest_time(context)
         for decision in members:
             # Single facts are checked only if the newest fact is later than the decision.
             if newest is not None and newest > decision.decided_at:

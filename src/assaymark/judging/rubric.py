@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import read_model, shipped_names, shipped_text
 from assaymark.protocol import RubricChoice
-from assaymark.records import AGGREGATE, JSON, repeated
+from assaymark.records import AGGREGATE, JSON, duplicates
 
 _FOLDER = "rubrics"
 _POINT: Final = re.compile(r"-?\d{1,6}")
@@ -108,7 +108,7 @@ class Rubric(_RubricPart):
     @classmethod
     def _consistent(cls, dimensions: tuple[Dimension, ...], info: ValidationInfo) -> tuple[Dimension, ...]:
         names, wrong = [dimension.name for dimension in dimensions], []
-        twice = repeated(names)
+        twice = duplicates(names)
         if twice:
             wrong.append(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
         if AGGREGATE in names:

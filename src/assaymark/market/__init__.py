@@ -1,6 +1,6 @@
 """Market data with point-in-time views: instruments, history, regimes, correlation, the synthetic market, sources."""
 
-# ruff: noqa: I001  # names in packed lines
+# ruff: noqa: F401, I001  # names in packed lines, some as they were called in 0.1
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
         synthetic_history,
     )  # fmt: skip
     from assaymark.market.instruments import (
-        CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Finding, Limits, Listing, class_members, fill_gaps,
-        price_findings, sample_on, simple_returns, snapshot_problems, universe, weekdays,
+        CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Limits, Listing, PriceFinding, class_members, fill_gaps,
+        price_findings, sample_on, simple_returns, snapshot_problems, universe, weekdays, PriceFinding as Finding,
     )  # fmt: skip
     from assaymark.market.macro import (
         UNDEFINED, Correlations, Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact, calibration,
         calibration_table, class_correlations, class_index, drawdown, pairwise_correlation, regimes,
     )  # fmt: skip
     from assaymark.market.open import (
-        LONG_GAP, SPACINGS, ClassOverview, Condition, Quote, class_overviews, condition, gaps_of, history_of,
-        open_history, quotes,
+        LONG_GAP, SPACINGS, ClassOverview, PriceQuote, QualityReport, class_overviews, condition, gaps_of, history_of,
+        open_history, quotes, PriceQuote as Quote, QualityReport as Condition,
     )  # fmt: skip
     from assaymark.market.snapshot import (
         Manifest, Origin, Snapshot, read_manifest, read_snapshot, snapshot_of, synthetic_snapshot, write_snapshot,
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASSES", "CLASS_NAMES", "CLOSE_OF_DAY", "FIELDS", "LONG_GAP", "NEUTRAL_NOW", "PORTBENCH_NOTES", "REGIMES",
-    "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "Condition",
-    "CorporateAction", "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Finding", "Fundamentals", "History",
-    "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin",
-    "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Snapshot", "SyntheticMarket",
+    "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "CorporateAction",
+    "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Fundamentals", "History", "Limits", "Listing",
+    "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin", "PriceFinding",
+    "PriceQuote", "PriceSlice", "ProbeMatch", "ProbeResult", "QualityReport", "Restated", "Snapshot", "SyntheticMarket",
     "calibration", "calibration_table", "class_correlations", "class_index", "class_members", "class_overviews",
     "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of", "history_from_file",
     "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",

@@ -49,7 +49,7 @@ class Bars:
         return Bars(self.instrument, *(column[rows] for column in columns))
 
 
-def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
+def day_generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
     """Return the random generator of one instrument and day: Philox, keyed by a hash of seed, instrument and day."""
     key = hashlib.sha256(f"{seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
@@ -70,7 +70,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
         raise InputError("minutes", [f"{instrument} has no bar on {day}"])
     whole_day = market.listings[column].asset_class == "CR"
     n = 1440 if whole_day else SESSION
-    rng = generator(market.seed, instrument, day)
+    rng = day_generator(market.seed, instrument, day)
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
     # A random walk pinned at both ends, of about the day's range, reflected at its edges to stay inside.
     span = float(np.log(top / bottom))
@@ -150,7 +150,7 @@ class FileMinutes:
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
     """Read minute bars from a CSV or Parquet file: time, instrument, open, high, low, close, volume; class optional."""
-    from assaymark.market.files import numbers, read_price_table
+    from assaymark.market.files import float_columns, read_price_table
 
     table = read_price_table(path)
     if missing := [name for name in ("time", "instrument", *_PRICES, "volume") if name not in table.column_names]:
@@ -160,7 +160,7 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
         raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
     seconds = np.asarray(table["time"].cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
     times = seconds.astype("datetime64[s]").astype(np.int64)
-    columns = dict(zip((*_PRICES, "volume"), numbers(path, table, (*_PRICES, "volume")), strict=True))
+    columns = dict(zip((*_PRICES, "volume"), float_columns(path, table, (*_PRICES, "volume")), strict=True))
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
     wrong = [
         (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
@@ -171,7 +171,7 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
     outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
     wrong.append(("high, low", outside, "bars do not hold their own open and close"))
-    if problems := [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]:
+    if problems := [Problem(name, f"{int(bad.sum())} {rule}") for name, bad, rule in wrong if bad.any()]:
         raise InputError(path.name, problems)
     kinds = table["class"].cast(pa.string()).to_pylist() if "class" in table.column_names else None
     bars: dict[str, Bars] = {}
@@ -455,8 +455,8 @@ def cycles_of(
                 if all(np.array_equal(bars.times, first) and np.isfinite(bars.close).all() for bars in cut):
                     break
             else:
-                what = f"no complete stretch of {bars} minutes of two instruments was found"
-                raise NotMeasurableError(f"regime {regime}: {what}")
+                message = f"no complete stretch of {bars} minutes of two instruments was found"
+                raise NotMeasurableError(f"regime {regime}: {message}")
             shown, names = sanitise(cut, rng)
             classes = {neutral: source.classes[real] for neutral, real in names.items()}
             absent = tuple(sorted(name for name in drawn if name not in there))
@@ -467,8 +467,8 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     """Return the origin of a cycle's context."""
     times = cycle.raw[0].times
     first, last = (datetime.fromtimestamp(int(at), UTC) for at in (times[0], times[-1]))
-    where = (context_id, cycle.regime, cycle.number, source)
-    return CycleKey(*where, first, last, dict(cycle.names), cycle.left_out)
+    origin = (context_id, cycle.regime, cycle.number, source)
+    return CycleKey(*origin, first, last, dict(cycle.names), cycle.left_out)
 
 
 def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random.Generator, prompt: str) -> Context:

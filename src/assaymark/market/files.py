@@ -21,8 +21,8 @@ from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, stamped, table_of
-from assaymark.records import canonical_json, repeated, sha256_text
+from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, table_of, with_texts
+from assaymark.records import canonical_json, duplicates, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
 """Accepted names of the column of days, case-insensitive."""
@@ -55,13 +55,13 @@ def history_from_file(
         refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
     if refused or (strict and problems):
         raise InputError(path.name, [*refused, *problems])
-    given = {listing.id: listing for listing in listings}
+    by_id = {listing.id: listing for listing in listings}
     described = []
     for place, name in enumerate(ids):
         # An instrument without a description is an equity, listed from its first price.
         there = np.flatnonzero(np.isfinite(tables["close"][:, place]))
         first = days[there[0] if there.size else 0].astype(object)
-        described.append(given.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
+        described.append(by_id.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
     snapshot = bars.snapshot or path.stem
     return History(tuple(described), days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
 
@@ -88,8 +88,8 @@ def read_price_table(path: Path) -> Any:
                 convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
             )
     except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-    twice = repeated(table.column_names)
+        raise InputError(path.name, [table_problem(exc, first_bytes(path))]) from None
+    twice = duplicates(table.column_names)
     if twice:
         raise InputError(path.name, [Problem(name, "the column is there more than once") for name in twice])
     if table.num_rows == 0:
@@ -97,7 +97,7 @@ def read_price_table(path: Path) -> Any:
     return table
 
 
-def beginning(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
     """Return the first bytes of a file; empty if it cannot be read."""
     with suppress(OSError), path.open("rb") as handle:
         return handle.read(8)
@@ -112,15 +112,15 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
             try:
                 days = table[column].cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[D]")
             except pa.ArrowException:
-                what = "holds something that is not a day such as 2024-03-01"
-                raise InputError(path.name, [Problem(column, what)]) from None
+                message = "holds something that is not a day such as 2024-03-01"
+                raise InputError(path.name, [Problem(column, message)]) from None
             if np.isnat(days).any():
                 raise InputError(path.name, [Problem(column, f"{int(np.isnat(days).sum())} rows have no day")])
             return column, days
     raise InputError(path.name, [f"needs a column of days; one of {', '.join(DATE_NAMES)}"])
 
 
-def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
+def float_columns(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     """Return columns as floats, NaN if empty. Raises `InputError` that names every column with other values."""
     arrays, problems = [], []
     for name in columns:
@@ -136,7 +136,7 @@ def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     return arrays
 
 
-def instants(path: Path, values: Sequence[object]) -> np.ndarray:
+def parse_times(path: Path, values: Sequence[object]) -> np.ndarray:
     """Convert times with a zone to seconds since 1970 in UTC, rounded up so that no bar is known early."""
     seconds, wrong = np.zeros(len(values), dtype=np.int64), []
     for row, value in enumerate(values):
@@ -171,7 +171,7 @@ _RETURN: Final = re.compile(r".+_(?:log_?)?returns?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bars:
+class _FileBars:
     """Bars read from a file: its columns of a snapshot's table of bars, with the classes of instruments and notes."""
 
     columns: Mapping[str, Any]
@@ -203,7 +203,7 @@ def snapshot_from_file(
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
+    tables = _snapshot_tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
@@ -211,7 +211,7 @@ def snapshot_from_file(
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin("files", now, query, licence, bars.notes)
-    snapshot = Snapshot(name, origin, {**tables, "bars": stamped(tables["bars"], snapshot=name)})
+    snapshot = Snapshot(name, origin, {**tables, "bars": with_texts(tables["bars"], snapshot=name)})
     # refused if prices are not positive or a day is incomplete
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
@@ -231,23 +231,23 @@ def snapshot_from_file(
     return snapshot
 
 
-def _read(path: Path, *, sampled: bool = True) -> _Bars:
+def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     """Read the bars of a file of either layout; ``sampled`` drops Saturdays and Sundays of a wide one."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if not {"instrument", "close"} <= names.keys():
-        return _wide(path, table, names, sampled)
+        return _read_wide(path, table, names, sampled)
     # one row for each version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
-    values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
+    values = dict(zip(fields, float_columns(path, table, [names[name] for name in fields]), strict=True))
     ids = [None if cell is None else str(cell).strip() for cell in table[names["instrument"]].to_pylist()]
     if nameless := [row + 1 for row, name in enumerate(ids) if not name]:
         raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
     of = np.array(ids, dtype=object)
     times = closing_times(days)
     if "known_at" in names:
-        times = instants(path, table[names["known_at"]].to_pylist())
+        times = parse_times(path, table[names["known_at"]].to_pylist())
     snapshots = table[names["snapshot"]].to_pylist() if "snapshot" in names else [""]
     if len(set(snapshots)) > 1:
         raise InputError(path.name, mixed_snapshots(snapshots, of, days, values["close"], "one file"))
@@ -255,14 +255,14 @@ def _read(path: Path, *, sampled: bool = True) -> _Bars:
     if "currency" in names:
         currencies = sorted({str(cell).strip() for cell in table[names["currency"]].to_pylist() if cell is not None})
     if len(currencies) > 1:
-        what = "a snapshot holds one, and there are no exchange rates here"
-        what += f" (got {', '.join(currencies)}); make one a currency"
-        raise InputError(path.name, [Problem("currency", what)])
+        message = "a snapshot holds one, and there are no exchange rates here"
+        message += f" (got {', '.join(currencies)}); make one a currency"
+        raise InputError(path.name, [Problem("currency", message)])
     columns = {"instrument": of, "event_date": days, "known_at": times, **values}
-    return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
+    return _FileBars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _Bars:
+def _read_wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _FileBars:
     """Read the bars of a wide table, with one row per day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -287,29 +287,29 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     portbench = bool(fields) and all(asset_class is not None for _, asset_class in split.values())
     if not series:
         raise InputError(path.name, ["has no instrument beside its days"])
-    used = [column for _, _, given in series for column in given.values()]
+    used = [column for _, _, by_field in series for column in by_field.values()]
     chosen = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
-    values = {name: column[chosen] for name, column in zip(used, numbers(path, table, used), strict=True)}
+    values = {name: column[chosen] for name, column in zip(used, float_columns(path, table, used), strict=True)}
     notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
     if returns:
         are = "hold log returns, which are not simple ones" if portbench else "are not said to be simple returns"
-        what = f"columns ending in _return are left out: they {are}; returns are made from the closes"
-        notes += (f"{len(returns)} {what}",)
+        message = f"columns ending in _return are left out: they {are}; returns are made from the closes"
+        notes += (f"{len(returns)} {message}",)
     if rest := len(others) - len(returns) - len(used):
-        what = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
-        notes += (f"{rest} columns {what} are left out",)
+        message = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
+        notes += (f"{rest} columns {message} are left out",)
     if weekend := int((~chosen).sum()):
         notes += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)
     days, missing = days[chosen], np.full(int(chosen.sum()), np.nan)
     parts, empty = [], []
-    for name, asset_class, given in series:
-        there = np.isfinite(values[given["close"]])  # a day without a close has no bar
+    for name, asset_class, by_field in series:
+        there = np.isfinite(values[by_field["close"]])  # a day without a close has no bar
         if not there.any():
             empty.append(name)
             continue
         times = closing_times(days) if asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
         columns = {"instrument": np.full(days.size, name, dtype=object), "event_date": days, "known_at": times}
-        columns |= {field: values[given[field]] if field in given else missing for field in FIELDS}
+        columns |= {field: values[by_field[field]] if field in by_field else missing for field in FIELDS}
         parts.append({field: column[there] for field, column in columns.items()})
     if empty:
         notes += (f"{len(empty)} instruments without any close are left out: {', '.join(empty[:5])}",)
@@ -317,16 +317,16 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
         raise InputError(path.name, ["has no close on any weekday"])
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     classes = {name: asset_class for name, asset_class, _ in series if asset_class}
-    return _Bars(whole, classes, days, notes, portbench, empty=empty)
+    return _FileBars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
+def _snapshot_tables(bars: _FileBars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Return bars, instruments and corporate actions as tables of a snapshot."""
     size = bars.columns["instrument"].size
-    given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
+    data = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
     actions: dict[str, Any] = {}
-    if set(_ACTIONS) & set(given):
-        split, dividend = given.get("split", np.ones(size)), given.get("dividend", np.zeros(size))
+    if set(_ACTIONS) & set(data):
+        split, dividend = data.get("split", np.ones(size)), data.get("dividend", np.zeros(size))
         splits = np.where(np.isnan(split) | (split == 0.0), 1.0, split)  # some files write 0 for no split
         paid = np.nan_to_num(dividend)
         # the table of actions; splits of 1 and dividends of 0 are not actions
@@ -336,22 +336,22 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source:
         if wrong:
             raise InputError(source, wrong)
         # With several versions of a bar, the action is known from the first version on.
-        acted = acted[np.argsort(given["known_at"][acted], kind="stable")]
-        firsts = {(given["instrument"][row], given["event_date"][row]): row for row in acted[::-1].tolist()}
+        acted = acted[np.argsort(data["known_at"][acted], kind="stable")]
+        firsts = {(data["instrument"][row], data["event_date"][row]): row for row in acted[::-1].tolist()}
         places = np.array(sorted(firsts.values()), dtype=np.int64)
-        whole = {"instrument": given["instrument"], "ex_date": given["event_date"], "known_at": given["known_at"],
+        whole = {"instrument": data["instrument"], "ex_date": data["event_date"], "known_at": data["known_at"],
                  "split": splits, "dividend": paid}  # fmt: skip
         actions["actions"] = table_of("actions", {field: column[places] for field, column in whole.items()})
-        if "adj_factor" not in given:
+        if "adj_factor" not in data:
             # factors that run back from each instrument's last bar, as data vendors compute them
-            factors = given["adj_factor"] = np.ones(size)
+            factors = data["adj_factor"] = np.ones(size)
             later: dict[Any, tuple[int, float]] = {}
-            for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
-                symbol = given["instrument"][row]
+            for row in np.lexsort((data["known_at"], data["event_date"]))[::-1].tolist():
+                symbol = data["instrument"][row]
                 if symbol in later:
                     next_row, factor = later[symbol]
-                    if given["event_date"][row] != given["event_date"][next_row]:
-                        before = given["close"][row] / splits[next_row]
+                    if data["event_date"][row] != data["event_date"][next_row]:
+                        before = data["close"][row] / splits[next_row]
                         factor *= (1.0 - paid[next_row] / before) / splits[next_row]
                     factors[row] = factor
                 later[symbol] = (row, factors[row])
@@ -365,7 +365,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source:
     ]
     rows = [listing.as_row(currency or None) for listing in described]
     return {
-        "bars": table_of("bars", {**given, "source": f"file {source}"}),
+        "bars": table_of("bars", {**data, "source": f"file {source}"}),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **actions,
     }

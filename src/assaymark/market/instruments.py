@@ -15,11 +15,11 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.notebook import Grid, Heading, Part, Result
-from assaymark.records import Instrument, repeated
+from assaymark.records import Instrument, duplicates
 from assaymark.text import count
 
 if TYPE_CHECKING:
-    from assaymark.market.synthetic import Window
+    from assaymark.market.synthetic import StressWindow
 
 AssetClass = Literal["EQ", "BO", "CO", "CR", "RE", "CA"]
 
@@ -130,7 +130,7 @@ MEETING_EVERY = 32
 """Weekdays from one meeting to the next, about eight a year."""
 
 
-def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
+def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[StressWindow]) -> np.ndarray:
     """Draw the policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
     _, pandemic, tightening = windows
     rate, floor = 0.5, 0.25
@@ -183,7 +183,7 @@ class CorporateAction:
         return f"{self.instrument}: {' and '.join(parts)}, ex-date {self.ex_date}"
 
 
-def _split_in(ratio: float) -> float:
+def _implied_split(ratio: float) -> float:
     """Return the split in a change of the factor; 1.0 if there is none."""
     large = max(ratio, 1.0 / ratio)
     if 1.0 <= ratio < _LEAST_SPLIT:
@@ -205,7 +205,7 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
     """Return the action implied by a change of the adjustment factor, or None if the change is rounding."""
     if abs(ratio - 1.0) <= _NOISE:
         return None
-    split = _split_in(ratio)
+    split = _implied_split(ratio)
     rest = ratio / split
     paid = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
     return CorporateAction(instrument, ex_date, split, float(f"{paid:.12g}"))  # the amount, without float noise
@@ -308,15 +308,15 @@ class Limits:
     half_day: float = 0.5
 
 
-Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
+FindingKind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
 """The kinds of findings in a price table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PriceFinding:
     """One possible error in a price table: kind, place, description, length in days (0 if none) and column."""
 
-    kind: Kind
+    kind: FindingKind
     where: str
     what: str
     days: int = 0
@@ -326,41 +326,41 @@ class Finding:
 def price_findings(
     days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
     groups: Sequence[object] | None = None,
-) -> list[Finding]:  # fmt: skip
+) -> list[PriceFinding]:  # fmt: skip
     """Return all possible errors in a table of closes; ``groups`` (such as classes) for incomplete days."""
-    limit, findings = limits or Limits(), list[Finding]()
-    unique, counts = np.unique(days, return_counts=True)
-    findings += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
+    limit, findings = limits or Limits(), list[PriceFinding]()
+    unique, times = np.unique(days, return_counts=True)
+    findings += [PriceFinding("order", str(day), "the day is in the table more than once") for day in unique[times > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
-        findings.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
-    for name in repeated(ids):
-        findings.append(Finding("order", name, "the instrument is in the table more than once"))
+        findings.append(PriceFinding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
+    for name in duplicates(ids):
+        findings.append(PriceFinding("order", name, "the instrument is in the table more than once"))
     # The problems of each series
     for column, name in enumerate(ids):
         there = np.flatnonzero(np.isfinite(closes[:, column]))
         if not there.size:
-            findings.append(Finding("empty", name, "has no price at all", 0, column))
+            findings.append(PriceFinding("empty", name, "has no price at all", 0, column))
             continue
         for row in np.flatnonzero(closes[:, column] <= 0):
-            what = f"a price must be positive (got {closes[row, column]:g})"
-            findings.append(Finding("sign", f"{name}, {days[row]}", what, 0, column))
+            text = f"a price must be positive (got {closes[row, column]:g})"
+            findings.append(PriceFinding("sign", f"{name}, {days[row]}", text, 0, column))
         holes = np.diff(there) - 1
         for place in np.flatnonzero(holes > limit.gap_days):
-            what = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
-            findings.append(Finding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
+            text = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
+            findings.append(PriceFinding("gap", f"{name}, {days[there[place] + 1]}", text, int(holes[place]), column))
         if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
-            what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
-            findings.append(Finding("stale", name, what, behind, column))
+            text = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
+            findings.append(PriceFinding("stale", name, text, behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
             if (length := stop - start) >= limit.stale_days:
-                what = f"is frozen: {length} equal closes in a row"
-                findings.append(Finding("frozen", f"{name}, {days[there[start]]}", what, length, column))
+                text = f"is frozen: {length} equal closes in a row"
+                findings.append(PriceFinding("frozen", f"{name}, {days[there[start]]}", text, length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
         for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
-            what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
-            findings.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
+            text = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
+            findings.append(PriceFinding("return", f"{name}, {days[there[place + 1]]}", text, 0, column))
     # Days on which many instruments of a group are missing that trade before and after: an incomplete download
     rows = np.arange(days.size)[:, None]
     for kind in list(dict.fromkeys(groups or ())) or [None]:
@@ -371,8 +371,8 @@ def price_findings(
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
         expected, present = due.sum(axis=1), priced.sum(axis=1)
         for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
-            what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
-            findings.append(Finding("half day", str(days[row]), what))
+            text = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
+            findings.append(PriceFinding("half day", str(days[row]), text))
     return findings
 
 
@@ -382,17 +382,17 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:
         for other, other_days, other_closes in by_instrument.setdefault(instrument, []):
-            _, mine, theirs = np.intersect1d(days, other_days, return_indices=True)
-            if mine.size:
-                differ = int((closes[mine] != other_closes[theirs]).sum())
-                what = f"snapshots {other} and {snapshot} overlap on {mine.size} days and differ on {differ}"
-                problems.append(Problem(instrument, f"{what}; a store holds one snapshot"))
+            _, first, second = np.intersect1d(days, other_days, return_indices=True)
+            if first.size:
+                differ = int((closes[first] != other_closes[second]).sum())
+                text = f"snapshots {other} and {snapshot} overlap on {first.size} days and differ on {differ}"
+                problems.append(Problem(instrument, f"{text}; a store holds one snapshot"))
         by_instrument[instrument].append((snapshot, days, closes))
     return problems
 
 
 def mixed_snapshots(
-    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, what: str = "a store"
+    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, owner: str = "a store"
 ) -> list[Problem]:
     """Return the problem that rows come from several snapshots, with their overlaps."""
     of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
@@ -400,7 +400,7 @@ def mixed_snapshots(
         (str(kind), str(name), days[at], closes[at]) for kind in kinds
         for name in sorted(set(instruments[of == kind]), key=str) if (at := (of == kind) & (instruments == name)).any()
     ]  # fmt: skip
-    named = f"{what} holds one snapshot (got {', '.join(map(str, kinds))})"
+    named = f"{owner} holds one snapshot (got {', '.join(map(str, kinds))})"
     return [Problem("snapshot", named), *snapshot_problems(series)]
 
 

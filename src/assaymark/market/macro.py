@@ -69,13 +69,13 @@ def regimes(
         raise InputError("index", ["regimes need a positive index without gaps"])
     labels = np.full(index.size, UNDEFINED, dtype="U9")
     if index.size >= slow:
-        ratio = _average(index, fast)[slow - fast :] / _average(index, slow)
+        ratio = _moving_average(index, fast)[slow - fast :] / _moving_average(index, slow)
         labels[slow - 1 :] = np.where(ratio > 1 + band, "bull", np.where(ratio < 1 - band, "bear", "sideways"))
     labels[drawdown(index, window) > crisis] = "crisis"
     return labels
 
 
-def _average(index: np.ndarray, days: int) -> np.ndarray:
+def _moving_average(index: np.ndarray, days: int) -> np.ndarray:
     """Compute the moving average over ``days`` values, shape (n - days + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(index)])
     return np.asarray((total[days:] - total[:-days]) / days)
@@ -134,8 +134,8 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
         values[i, j] = values[j, i] = np.nan if exact is None else exact
         defined[i, j] = defined[j, i] = exact is not None
     values = np.where(defined, np.clip(values, -1.0, 1.0), np.nan)
-    own = np.arange(values.shape[0])
-    values[own, own] = np.where(defined[own, own], 1.0, np.nan)
+    diagonal = np.arange(values.shape[0])
+    values[diagonal, diagonal] = np.where(defined[diagonal, diagonal], 1.0, np.nan)
     return Correlations(values, overlap.astype(int), defined)
 
 
@@ -258,7 +258,7 @@ class MacroReading:
     released: int | None = None
 
 
-def read(series: MacroSeries, at: int) -> MacroReading:
+def read_series(series: MacroSeries, at: int) -> MacroReading:
     """Return the reading of a series at ``at`` (seconds since 1970 in UTC): the newest period published by then."""
     current = series.released <= at
     if series.until is not None:
@@ -269,8 +269,8 @@ def read(series: MacroSeries, at: int) -> MacroReading:
     last = places[-1]
     age = at // _DAY - int(series.periods[last].astype("datetime64[D]").astype(int))
     if age > series.stale_days:
-        why = f"stale: the last value is {age} days old, the limit is {series.stale_days}"
-        return MacroReading(series.id, series.unit, why)
+        reason = f"stale: the last value is {age} days old, the limit is {series.stale_days}"
+        return MacroReading(series.id, series.unit, reason)
     return MacroReading(
         series.id, series.unit, "ok", float(series.values[last]), series.periods[last], int(series.released[last])
     )
@@ -402,17 +402,17 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
             year = closes[max(end - 251, 0) : end + 1]
             if np.isfinite(year[-40:]).sum() < 20:
                 continue
-            book = float(np.nanmean(year)) / ratio
-            eps = book * (earning + 0.03 * moved) / 4.0
+            book_value = float(np.nanmean(year)) / ratio
+            eps = book_value * (earning + 0.03 * moved) / 4.0
             day = str(days[end])
             period = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}"
-            values = [("book_value", book, lag), ("earnings", eps, lag)]
+            values = [("book_value", book_value, lag), ("earnings", eps, lag)]
             values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
-            for what, value, after in values:
+            for field, value, after in values:
                 at = (int(days[end].astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
                 filed = datetime.fromtimestamp(at, UTC)
                 if filed.date() <= last:
-                    filings.append(Filing(listing.id, period, what, float(round(value, 4)), "per share", filed))
+                    filings.append(Filing(listing.id, period, field, float(round(value, 4)), "per share", filed))
     return Fundamentals.of(filings)
 
 

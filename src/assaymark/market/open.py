@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.history import AsOf, History, WideBars, seconds_up, some, wide_bars
+from assaymark.market.history import AsOf, History, WideBars, first_names, seconds_up, wide_bars
 from assaymark.market.instruments import (
     CLASSES,
     GAP_LIMIT,
@@ -26,21 +26,21 @@ from assaymark.market.instruments import (
     price_findings,
 )
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, class_index, released_after
-from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
+from assaymark.market.snapshot import Snapshot, cache_bars, cached_bars, check_files, read_manifest, read_table
 
 LONG_GAP = 30
 """A gap of up to this many weekdays is only a note, because it stays missing as a whole; a longer one is a problem."""
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class QualityReport:
     """Quality report of a store, see `condition`. ``problems`` and ``notes`` are ordered by kind, then instrument."""
 
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
 
 
-def condition(history: History, limits: Limits | None = None) -> Condition:
+def condition(history: History, limits: Limits | None = None) -> QualityReport:
     """Check the quality of a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
@@ -67,24 +67,24 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
                 wrong.append((beyond, f"the {edge} is {way} the {other}; {{}} days in all"))
     wrong.append((there & (history.days[:, None] < history.listed_on), "{} bars lie before it was listed"))
     wrong.append((there & (history.days[:, None] > history.gone_after), "{} bars lie after it was delisted"))
-    for table, what in wrong:
+    for table, template in wrong:
         for column in np.flatnonzero(table.any(axis=0)):
             rows = np.flatnonzero(table[:, column])
-            problems.append(Problem(f"{ids[column]}, {history.days[rows[0]]}", what.format(rows.size)))
+            problems.append(Problem(f"{ids[column]}, {history.days[rows[0]]}", template.format(rows.size)))
     for name in sorted(set(filings) - set(ids)):
         problems.append(Problem(name, f"{len(filings[name])} filings of an instrument that is not there"))
     later = history.restated
     for column in np.unique(later.columns):
         rows = later.rows[later.columns == column]
-        where = f"{ids[column]}, {history.days[rows.min()]}"
-        notes.append(Problem(where, f"{rows.size} later versions of {np.unique(rows).size} bars"))
+        place = f"{ids[column]}, {history.days[rows.min()]}"
+        notes.append(Problem(place, f"{rows.size} later versions of {np.unique(rows).size} bars"))
     # Macro series whose last value is older than their limit on the last day of bars, or of any series.
     ends = [(series, series.periods[-1]) for series in history.macro if series.periods.size]
     last = max([*(end for _, end in ends), *history.days[-1:]], default=None)
     for series, end in ends:
         if int((last - end).astype("timedelta64[D]").astype(int)) > series.stale_days:
             notes.append(Problem(series.id, f"has ended: its last value is of {end}; later it reads as stale"))
-    return Condition(tuple(problems), tuple(notes))
+    return QualityReport(tuple(problems), tuple(notes))
 
 
 _BACK = (1, 20, 60)
@@ -105,7 +105,7 @@ class ClassOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class PriceQuote:
     """One instrument at one time: last close, its day, changes over 1, 20 and 60 days (or None), and the price path."""
 
     listing: Listing
@@ -142,7 +142,7 @@ def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int
     return tuple((history.days[there[at] + 1], int(holes[at])) for at in np.flatnonzero(holes))
 
 
-def quotes(view: AsOf) -> tuple[Quote, ...]:
+def quotes(view: AsOf) -> tuple[PriceQuote, ...]:
     """Return quotes of the instruments that can be held and have a close in the last 60 days, in the store's order."""
     prices, tradable = view.prices(max(_BACK) + 1), set(view.held())
     priced = []
@@ -156,7 +156,7 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
                 float(path[last] / path[last - back] - 1.0) if last >= back and np.isfinite(path[last - back]) else None
                 for back in _BACK
             )
-            priced.append(Quote(listing, float(path[last]), prices.days[last], changes, path[1:]))
+            priced.append(PriceQuote(listing, float(path[last]), prices.days[last], changes, path[1:]))
     return tuple(priced)
 
 
@@ -177,7 +177,7 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
     if bars is None:
         bars = _bars(manifest.id, read_table(folder, "bars", manifest), ids)
         if cache:
-            keep_bars(folder, manifest.digest, bars)
+            cache_bars(folder, manifest.digest, bars)
     return _store(manifest.id, manifest.origin.source, tables, bars, lags or {})
 
 
@@ -192,11 +192,11 @@ def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
     try:
         return wide_bars(table, ids)
     except InputError as exc:
-        where = [
+        problems = [
             Problem(f"{exc.source}, {problem.where}" if problem.where else exc.source, problem.what)
             for problem in exc.problems
         ]
-        raise InputError(f"snapshot {name}", where) from None
+        raise InputError(f"snapshot {name}", problems) from None
 
 
 def _ids(name: str, table: Any) -> list[str]:
@@ -213,14 +213,14 @@ def _ids(name: str, table: Any) -> list[str]:
         if not row["id"]:
             problems.append(Problem(f"instruments, row {number}", "has no id"))
         if row["class"] not in CLASSES:
-            what = f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}"
-            problems.append(Problem(row["id"] or f"instruments, row {number}", what))
+            text = f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}"
+            problems.append(Problem(row["id"] or f"instruments, row {number}", text))
         if row["currency"]:
             currencies.setdefault(row["currency"], []).append(str(row["id"]))
     if len(currencies) > 1:
-        named = "; ".join(f"{currency}: {some(currencies[currency])}" for currency in sorted(currencies))
-        what = f"a store holds one, and there are no exchange rates here ({named})"
-        problems.append(Problem("currency", f"{what}; make one snapshot a currency"))
+        named = "; ".join(f"{currency}: {first_names(currencies[currency])}" for currency in sorted(currencies))
+        text = f"a store holds one, and there are no exchange rates here ({named})"
+        problems.append(Problem("currency", f"{text}; make one snapshot a currency"))
     if problems:
         raise InputError(f"snapshot {name}", problems)
     return ids
@@ -245,12 +245,12 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
                 problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
     if actions is not None:  # of unknown instruments, or with invalid amounts
         if strangers := sorted(set(actions["instrument"].to_pylist()) - {row["id"] for row in rows} - {None}):
-            problems.append(Problem(f"actions, {some(strangers)}", "is in no table of instruments"))
-        for kind, what in (("split", "must be positive"), ("dividend", "must not be negative")):
+            problems.append(Problem(f"actions, {first_names(strangers)}", "is in no table of instruments"))
+        for kind, rule in (("split", "must be positive"), ("dividend", "must not be negative")):
             values = actions[kind].to_numpy().astype(float)
             bad = values <= 0 if kind == "split" else values < 0
             if wrong := int((bad | np.isinf(values)).sum()):
-                problems.append(Problem(f"actions, {kind}", f"{what}, and finite ({wrong} rows are not)"))
+                problems.append(Problem(f"actions, {kind}", f"{rule}, and finite ({wrong} rows are not)"))
     if problems:
         raise InputError(f"snapshot {name}", problems)
     macro = tables["macro"].filter(tables["macro"]["value"].is_valid())
@@ -266,8 +266,8 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
             every, _, lag, limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
             starts, ends = (vintages[f"realtime_{edge}"].cast(pa.int64()) for edge in ("start", "end"))
             usual = released_after(periods, lags.get(code, lag))
-            given = seconds_up(starts.fill_null(0).to_numpy())
-            released = np.where(starts.is_valid().to_numpy(), given, usual)
+            stated = seconds_up(starts.fill_null(0).to_numpy())
+            released = np.where(starts.is_valid().to_numpy(), stated, usual)
             until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)
             order = np.lexsort((released, periods))
             first = vintages.slice(int(released.argmin()), 1).to_pylist()[0]

@@ -84,8 +84,8 @@ def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: floa
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """Transform ``draws`` linearly to mean 0, variance 1 and exactly ``correlation`` on calm days."""
     centred = draws - draws[calm].mean(axis=0)
-    own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
-    return np.asarray(centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T))
+    factor = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
+    return np.asarray(centred @ np.linalg.solve(factor.T, np.linalg.cholesky(correlation).T))
 
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ SUB_VOLATILITY: dict[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class StressWindow:
     """One stress window: bounds of its first day, its length in days, volatility multipliers and pinned legs, and the
     row of its ``first`` day once drawn."""
 
@@ -182,17 +182,17 @@ class Window:
 
 
 # fmt: off
-STRESS: tuple[Window, ...] = (
-    Window("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
+STRESS: tuple[StressWindow, ...] = (
+    StressWindow("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
         "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)), "BO": ((1.0, 0.01),),
         "CO": ((0.9, -0.17), (1.0, -0.16)), "CR": ((0.3, -0.20), (1.0, 0.05)),
         "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
     }),
-    Window("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
+    StressWindow("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
         "EQ": ((0.35, -0.36), (1.0, -0.15)), "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
         "CO": ((0.35, -0.32), (1.0, -0.22)), "CR": ((0.35, -0.48), (1.0, -0.10)), "RE": ((0.35, -0.42), (1.0, -0.25)),
     }),
-    Window("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
+    StressWindow("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
         "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
         "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)), "CO": ((0.2, 0.03), (1.0, -0.14)),
         "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
@@ -208,7 +208,7 @@ _TOGETHER = np.array([1.0, -0.6, 0.9, 0.8, 1.0, 0.0])
 _SHARE = 0.30
 
 
-def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
+def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[StressWindow, ...]:
     """Draw the first day of each of the three windows uniformly between its bounds."""
     windows = []
     for window in STRESS:
@@ -217,18 +217,18 @@ def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ..
     return tuple(windows)
 
 
-def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
+def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[StressWindow]) -> np.ndarray:
     """Add the common shock and the higher volatility of the windows to class factors, shape (n_days, 6)."""
     stressed = factors.copy()
     for window in windows:
         shared = rng.standard_normal((window.days, 1)) * _TOGETHER
         weight = np.abs(_TOGETHER) * _SHARE
         mixed = np.sqrt(1 - weight) * stressed[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
-        stressed[window.rows] = mixed * _scaled(window.common)
+        stressed[window.rows] = mixed * _class_multipliers(window.common)
     return stressed
 
 
-def _scaled(multiple: float) -> np.ndarray:
+def _class_multipliers(multiple: float) -> np.ndarray:
     """Return the volatility multiplier of each class; crypto, volatile already, and cash take only a part of it."""
     part = np.array([1.0, 0.7, 1.0, 0.3, 1.0, 0.5])
     return 1.0 + (multiple - 1.0) * part
@@ -236,7 +236,7 @@ def _scaled(multiple: float) -> np.ndarray:
 
 def pin_legs(
     log_returns: np.ndarray, volatility: np.ndarray, members: Mapping[AssetClass, np.ndarray], alive: np.ndarray,
-    windows: Sequence[Window],
+    windows: Sequence[StressWindow],
 ) -> np.ndarray:  # fmt: skip
     """Shift log returns so that class means add up to the pinned legs of every window, (n_days, n_instruments)."""
     pinned = log_returns.copy()
@@ -280,7 +280,7 @@ class SyntheticMarket(ShownHistory):
     low: np.ndarray
     close: np.ndarray
     volume: np.ndarray
-    windows: tuple[Window, ...]
+    windows: tuple[StressWindow, ...]
     policy: np.ndarray
     equity_volatility: np.ndarray
     states: np.ndarray
@@ -330,9 +330,9 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     alive: np.ndarray = (days[:, None] >= begins) & (days[:, None] <= ends)
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[listing.sub]) for listing in listings])
 
-    shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
+    shared, specific, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
     # Moves of mean 0 and unit variance over each instrument's own calm days.
-    moves, use = shared + own, alive & calm[:, None]
+    moves, use = shared + specific, alive & calm[:, None]
     days_used = use.sum(axis=0)
     centred = moves - np.where(use, moves, 0.0).sum(axis=0) / days_used
     noise = centred / np.sqrt(np.where(use, centred**2, 0.0).sum(axis=0) / days_used)
@@ -351,8 +351,8 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
     # Open, high, low, close and volume: the range contains open and close, and volume grows with the day's move.
     daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
-    gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
-    opened = before * np.exp(0.25 * daily * gap)
+    jump, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
+    opened = before * np.exp(0.25 * daily * jump)
     high = np.maximum(opened, exact) * np.exp(0.45 * daily * np.abs(up))
     low = np.minimum(opened, exact) * np.exp(-0.45 * daily * np.abs(down))
     move = np.abs(np.log(exact / before)) / daily
@@ -381,7 +381,7 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
 
 def _random_parts(
     rng: Mapping[str, np.random.Generator], days: np.ndarray, listings: tuple[Listing, ...],
-    windows: tuple[Window, ...], calm: np.ndarray, class_of: np.ndarray,
+    windows: tuple[StressWindow, ...], calm: np.ndarray, class_of: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Draw the class part and the own part of returns, the relative volatility of equities, and the class loadings."""
     n, members = days.size, class_members(listings)
@@ -417,7 +417,7 @@ def _random_parts(
     level = speed[:, 0] / speed[calm, 0].mean()
     for window in windows:
         level[window.rows] *= window.common
-        beside[window.rows] *= _scaled(window.own)[class_of]
+        beside[window.rows] *= _class_multipliers(window.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
 
 

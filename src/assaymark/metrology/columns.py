@@ -20,7 +20,7 @@ from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, repeated
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, duplicates
 from assaymark.rows import read
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
@@ -273,7 +273,7 @@ def named_dimensions(
     """Return the dimension columns, sorted, and the problems of the header: missing, excess or ambiguous columns."""
     columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
-    twice = repeated(columns)
+    twice = duplicates(columns)
     problems = [
         Problem(name or "header", f"a column name stands once (got {columns.count(name)} times)") for name in twice
     ]

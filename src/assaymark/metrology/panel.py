@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,25 +111,29 @@ class Design:
 
     def levels(self, times: Floats) -> Floats:
         """Compute agent levels [R, A, K] with clusters weighted by ``times`` [R, G]; NaN outside the main group."""
-        parts, inside = self.parts(), self.main_group(times)
-        grouped, effects = inside[:, :, None], self.effects(times, parts, inside)
+        *parts, seated = self.parts()
+        return self._levels_of((*(_weigh(times, part) for part in parts), times @ seated), self.main_group(times))
+
+    def _levels_of(self, sums: Sequence[Floats], inside: Bools) -> Floats:
+        """Compute levels [R, A, K] from sums of `parts` over clusters; NaN outside the main group."""
+        matrix, right, means, weight = sums
+        grouped, effects = inside[:, :, None], self.effects(matrix, right, inside)
         # Cycles belong to one group only, so their contribution is divided among their agents.
-        weight = np.where(inside, times @ parts[3], 0.0)
-        means = np.where(grouped, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
+        weight = np.where(inside, weight, 0.0)
+        means = np.where(grouped, means, 0.0) - weight[:, :, None] * effects
         with np.errstate(invalid="ignore"):
             shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
         return np.where(grouped, effects + shift[:, None, :], np.nan)
 
-    def effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
-        """Solve the weighted normal equations [R, A, K]; solutions rank like `levels`, sum to 0 in the main group
-        ``inside`` and are 0 outside it."""
+    def effects(self, matrix: Floats, right: Floats, inside: Bools) -> Floats:
+        """Solve normal equations summed over clusters [R, A, K]; solutions rank like `levels`, sum to 0 in the main
+        group ``inside`` and are 0 outside it."""
         both = inside[:, :, None] & inside[:, None, :]
         # The effects are determined up to a constant; a one in every cell of the group fixes their sum at zero.
-        matrix = np.where(both, _weigh(times, parts[0]) + 1.0, 0.0)
+        matrix = np.where(both, matrix + 1.0, 0.0)
         outside = np.arange(inside.shape[1])
         matrix[:, outside, outside] += ~inside
-        right = np.where(inside[:, :, None], _weigh(times, parts[1]), 0.0)
-        return np.asarray(np.linalg.solve(matrix, right))
+        return np.asarray(np.linalg.solve(matrix, np.where(inside[:, :, None], right, 0.0)))
 
     def main_group(self, times: Floats) -> Bools:
         """Return the membership [R, A] of agents in the largest linked group; all False without decisions."""
@@ -137,21 +141,37 @@ class Design:
             return np.zeros((len(times), 0), dtype=bool)
         if self._met.all():
             return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
-        reached = self._reached(times)
-        counts = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
+        return self._largest(self._reached(times), times @ self._decisions)
+
+    def _largest(self, reached: Bools, counts: Floats) -> Bools:
+        """Return the membership [R, A] in the largest of the linked groups, by the decisions [R, A] if two tie."""
         most = reached.sum(axis=2) * (counts.sum(axis=1, keepdims=True) + 1) + (reached @ counts[:, :, None])[:, :, 0]
         # The first agent in the largest group represents it.
-        return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
+        return np.asarray(reached[np.arange(len(most)), most.argmax(axis=1)])
 
     @cached_property
     def _met(self) -> Floats:
         """1.0 for two agents with a common cycle in a cluster, else 0.0 [G, A, A]."""
-        counts = (self.counts[:, self.cluster == g] for g in range(self.clusters))
+        counts = (self.counts[:, members] for members in self._members)
         return np.stack([c @ c.T > 0 for c in counts]).astype(np.float64)
+
+    @cached_property
+    def _decisions(self) -> Floats:
+        """The decisions of each agent in each cluster [G, A]."""
+        return np.stack([self.counts[:, members].sum(axis=1) for members in self._members])
+
+    @cached_property
+    def _members(self) -> list[Ints]:
+        """The cycles of each cluster."""
+        by_cluster = np.argsort(self.cluster, kind="stable")
+        return np.split(by_cluster, np.searchsorted(self.cluster[by_cluster], np.arange(1, self.clusters)))
 
     def _reached(self, times: Floats) -> Bools:
         """Return which agents are linked, directly or through others [R, A, A], in clusters of positive weight."""
-        reached = _weigh((times > 0).astype(np.float64), self._met) > 0
+        return self._linked(_weigh((times > 0).astype(np.float64), self._met) > 0)
+
+    def _linked(self, reached: Bools) -> Bools:
+        """Return which agents are linked directly or through others, from those linked directly [R, A, A]."""
         while True:
             steps = reached.astype(np.float32)
             further = np.asarray(steps @ steps > 0)
@@ -163,8 +183,7 @@ class Design:
         """Compute each cluster's contribution to the normal equations of the chosen columns."""
         size = np.maximum(self.counts.sum(axis=0), 1)
         share, cells = self.counts / size, []
-        for g in range(self.clusters):
-            members = self.cluster == g
+        for g, members in enumerate(self._members):
             counts, scaled, sums = self.counts[:, members], share[:, members], self.cycle_sums[members, columns]
             # The normal equations already sum over cycles; only the means have to count each cycle.
             seats = scaled if self.cycles is None else scaled * self.cycles[members]
@@ -176,20 +195,28 @@ class Design:
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
         g = self.clusters
-        centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
+        if g > _MANY:
+            centre, without = self.levels(np.ones((1, g)))[0], self._without_each()
+        else:
+            centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
+            without = np.stack(others)
         if g < 2:
             return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
-        without = np.stack(others)
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
         # Student's t quantile of each agent, NaN if it decided in a single cluster
         counts = self.own_clusters()
         half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in counts])[:, None] * error
         return centre, centre - half, centre + half
 
+    def _without_each(self) -> Floats:
+        """Compute the levels without each cluster [G, A, K], from the sums over all clusters minus its own."""
+        sums = [part.sum(axis=0) - part for part in self.parts()]
+        reached = self._linked(self._met.sum(axis=0) - self._met > 0)
+        return self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
+
     def own_clusters(self) -> Ints:
         """The number of clusters in which each agent decided [A]."""
-        inside = self.cluster == np.arange(self.clusters)[:, None]
-        return np.asarray((self.counts @ inside.T > 0).sum(axis=1), dtype=np.int64)
+        return np.asarray((self._decisions > 0).sum(axis=0), dtype=np.int64)
 
 
 def _weigh(times: Floats, parts: Floats) -> Floats:
@@ -201,6 +228,7 @@ def _weigh(times: Floats, parts: Floats) -> Floats:
 
 
 RESAMPLES = 10_000  # of clusters, if no error rate depends on them; also of pairs, for any number of contrasts
+_MANY: Final = 1_000  # clusters, from which weights of each row that leaves one out would fill the memory
 _BLOCK = 1 << 19  # comparisons of two agents in memory at a time
 _MOST = 0.5  # maximum share of resamples in which agents are not linked; above it the rest is not representative
 _ONE_AGENT = "undefined: one agent, needs two"
@@ -369,7 +397,8 @@ def rank_shares(
         mass += float(weights.sum())
         for start, times in enumerate(chunk.blocks(rows)):
             inside = design.main_group(times.T)
-            effects, complete = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
+            effects = design.effects(_weigh(times.T, parts[0]), _weigh(times.T, parts[1]), inside)
+            complete = inside[:, agents].all(axis=1)
             weight = weights[start * rows : start * rows + rows][complete]
             seen_mass += float(weight.sum())
             settled = np.round(effects[complete][:, agents], 9)

@@ -62,7 +62,7 @@ def strict_reply(text: str) -> JSON:
     return strict_json(text)
 
 
-def no_json(text: str) -> bool:
+def is_not_json(text: str) -> bool:
     """True if a reply is not a JSON value, with or without a code fence."""
     try:
         strict_reply(text)
@@ -74,15 +74,15 @@ def no_json(text: str) -> bool:
 
 
 def members(
-    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
+    raw: JSON, keys: Sequence[str], noun: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
 ) -> Mapping[str, Any]:
     """Check that a value is an object with exactly these keys; ``otherwise`` is the reason if it is not an object."""
     if not isinstance(raw, dict):
         raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
     if missing := [key for key in keys if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
+        raise Rejected(f"{noun} are missing: {', '.join(map(brief, missing))}")
     if extra := [key for key in raw if key not in keys and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
+        raise Rejected(f"{noun} are unknown: {', '.join(map(brief, extra[:3]))}")
     return raw
 
 
@@ -105,7 +105,7 @@ def strict_json(text: str) -> JSON:
         fields: dict[str, Any] = {}
         for key, value in pairs:
             if key in fields:
-                raise Rejected(f"key {shown(key)} comes more than once")
+                raise Rejected(f"key {brief(key)} comes more than once")
             fields[key] = value
         return fields
 
@@ -125,37 +125,37 @@ def strict_json(text: str) -> JSON:
         raise Rejected("nested too deeply") from None
 
 
-def shown(value: object) -> str:
+def brief(value: object) -> str:
     """Format a value for a reason: at most 60 characters of printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def whole(raw: JSON, what: str, low: int, high: int) -> int:
+def whole_number(raw: JSON, noun: str, low: int, high: int) -> int:
     """Check that a value is a whole number in a range."""
     # In Python True is an int and 4.0 equals 4, but neither was written as a whole number.
     if type(raw) is not int or not low <= raw <= high:
-        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {shown(raw)})")
+        raise Rejected(f"{noun} must be a whole number from {low} to {high} (got {brief(raw)})")
     return raw
 
 
-def text_of(raw: JSON, what: str, most: int) -> str:
+def bounded_text(raw: JSON, noun: str, most: int) -> str:
     """Check that a value is a text of bounded length without lone surrogates."""
     if not isinstance(raw, str):
-        raise Rejected(f"{what} must be text (got {shown(raw)})")
+        raise Rejected(f"{noun} must be text (got {brief(raw)})")
     if len(raw) > most:
-        raise Rejected(f"{what} has {len(raw)} characters, at most {most} are allowed")
+        raise Rejected(f"{noun} has {len(raw)} characters, at most {most} are allowed")
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise Rejected(f"{what} holds half of a surrogate pair")
+        raise Rejected(f"{noun} holds half of a surrogate pair")
     return raw
 
 
-def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
-    """Check that a value is one of the words; ``what`` describes the requirement."""
+def choice(raw: JSON, words: Sequence[W], requirement: str) -> W:
+    """Check that a value is one of the words; ``requirement`` is the start of the reason if it is not."""
     for word in words:
         if raw == word:
             return word
-    raise Rejected(f"{what} (got {shown(raw)})")
+    raise Rejected(f"{requirement} (got {brief(raw)})")
 
 
 ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
@@ -309,7 +309,7 @@ INSTRUCTION_LIKE = "instruction-like text"
 """Flag of a decision whose texts address the judge or imitate its prompt. It does not affect scores."""
 
 
-def flagged(decision: Decision) -> Decision:
+def with_flags(decision: Decision) -> Decision:
     """Add the flag `INSTRUCTION_LIKE` if the texts of a decision address the judge or imitate its prompt."""
     if INSTRUCTION_LIKE in decision.flags or not instructions_in(judged_text(decision)):
         return decision
@@ -489,11 +489,11 @@ def refuse_future(decision: Decision, context: Context) -> None:
     ]
     if late:
         more = [f"and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
-        where = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
-        raise InputError(where, [*late[:_MOST_SHOWN], *more])
+        source = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
+        raise InputError(source, [*late[:_MOST_SHOWN], *more])
 
 
-def latest(context: Context) -> datetime | None:
+def latest_time(context: Context) -> datetime | None:
     """Return the latest availability of a fact or close of a bar; None without facts and bars."""
     times = [fact.available_at for fact in context.facts]
     times += [max(series.times) for series in context.series if series.times]
@@ -509,10 +509,10 @@ def material_blocks(context: Context) -> list[Block]:
     if book := context.portfolio:
         positions = book.positions
         pairs += [("currency", book.currency), ("cash", number_text(book.cash)), ("nav", number_text(book.nav))]
-    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
+    limits = [(rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in context.constraints]
     instruments = [
-        (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
-        for one in context.instruments
+        (rule.id, rule.symbol or "", rule.name, rule.asset_class, rule.group, "; ".join(rule.aliases))
+        for rule in context.instruments
     ]
     units = [(instrument, number_text(positions[instrument])) for instrument in sorted(positions)]
     tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
@@ -522,14 +522,14 @@ def material_blocks(context: Context) -> list[Block]:
     ]
     blocks = [("situation", "\n".join(map(row, pairs)))]
     blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
-    blocks.append(("facts", _facts(context.facts)))
+    blocks.append(("facts", _facts_text(context.facts)))
     # The bars of every instrument, oldest first
     bars: list[str] = []
-    for one in context.series:
-        names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
-        columns = [map(repr, map(float, getattr(one, name))) for name in names]  # as `number_text` writes them
-        bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
-        bars += map("\t".join, zip(map(moment, one.times), *columns, strict=True))  # none has a tab that `row` escapes
+    for rule in context.series:
+        names = [name for name in ("open", "high", "low", "close", "volume") if getattr(rule, name)]
+        columns = [map(repr, map(float, getattr(rule, name))) for name in names]  # as `number_text` writes them
+        bars += [row(("bars", str(len(rule.times)), rule.instrument, str(rule.interval_s))), row(("time", *names))]
+        bars += map("\t".join, zip(map(moment, rule.times), *columns, strict=True))  # none has a tab that `row` escapes
     blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]
     return [(label, content) for label, content in blocks if content]
 
@@ -539,21 +539,21 @@ def number_text(value: float | None) -> str:
     return "" if value is None else repr(float(value))
 
 
-def _facts(facts: Sequence[Fact]) -> str:
+def _facts_text(facts: Sequence[Fact]) -> str:
     """Format facts as wide tables with a row per instrument if they form one, the others one per line."""
     wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
     for fact in facts:
         if fact.instrument and not isinstance(fact.value, str):
             wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
     lines, shown = list[str](), set[int]()
-    for (source, when), found in wide.items():
+    for (source, when), cells_ in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
-        if any(note for (_, _, note), _ in found):
+        if any(note for (_, _, note), _ in cells_):
             # A note is put in the head of a column only if at least half of the instruments share it.
-            members = Counter(column for column, _ in found)
-            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
-            found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
-        for column, fact in found:
+            members = Counter(column for column, _ in cells_)
+            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in cells_}))
+            cells_ = [(column, fact) for column, fact in cells_ if not fact.note or members[column] >= enough]
+        for column, fact in cells_:
             grid.setdefault(fact.instrument, {}).setdefault(column, fact)
         columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
         count = sum(map(len, grid.values()))
@@ -621,15 +621,15 @@ def read_material(sections: Sequence[Section]) -> Context:
             facts.append(Fact(next(ids), instrument, field, value, unit, cutoff, when, source, note))
         elif kind == "table":
             height, source, as_of, *noted = read_facts_found
-            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-            columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
+            titles = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(titles)
+            columns = [(*match.groups(), note) for match, note in zip(titles, notes, strict=True) if match]
             when = _moment(as_of) if as_of else None
             for _ in range(int(height)):
                 instrument, *values = cells(next(lines))
                 facts += [
-                    Fact(next(ids), instrument, field, float(value), unit, cutoff, when, source, said)
-                    for (field, unit, said), value in zip(columns, values, strict=True)
+                    Fact(next(ids), instrument, field, float(value), unit, cutoff, when, source, remark)
+                    for (field, unit, remark), value in zip(columns, values, strict=True)
                     if value
                 ]
     # The bars of every instrument

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
         plain,
     )  # fmt: skip
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
-    from assaymark.report.measurements import evidence_section, ledger_pages, ledger_rows, written_number
-    from assaymark.report.measurements import measured_links
+    from assaymark.report.measurements import evidence_section, fact_check_pages, fact_check_rows, stated_number
+    from assaymark.report.measurements import measurement_links
     from assaymark.report.inputs import (
         AssayRun, Example, PaidView, PlantedView, RubricView, RunIndex,
     )  # fmt: skip
     from assaymark.report.label import label_files, label_page
-    from assaymark.report.levels import said_levels, withheld_groups
+    from assaymark.report.levels import study_levels, withheld_groups
     from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
     from assaymark.report.page import (
-        ALONE, SCRIPTS, Frame, Link, Site, asset, content_security_policy, environment, paged,
+        ALONE, SCRIPTS, Frame, Link, Site, asset, content_security_policy, environment, paginate,
     )  # fmt: skip
     from assaymark.report.site import (
-        SiteEntry, front_of_benchmark, front_of_judges, front_of_season, front_of_study, menu, render_front, site_of,
+        SiteEntry, benchmark_entry, judges_entry, season_entry, study_entry, menu, render_site_index, site_of,
     )  # fmt: skip
-    from assaymark.report.study.pages import each_page, measured_rows, render_pages, study_frame
+    from assaymark.report.study.pages import each_page, study_measurements, render_pages, study_frame
     from assaymark.report.terminal import terminal_summary
     from assaymark.report.text import interval, text_width
     from assaymark.report.translation import in_language

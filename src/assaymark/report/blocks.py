@@ -17,7 +17,7 @@ from markupsafe import Markup
 from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
-from assaymark.report.text import KnownValue, estimate, known, shown
+from assaymark.report.text import KnownValue, as_text, estimate, known
 from assaymark.text import count
 
 
@@ -95,7 +95,7 @@ def strong_link(text: str) -> Inline:
     return text if isinstance(text, Linked) else bold(text)
 
 
-def written(text: str) -> Styled:
+def verbatim(text: str) -> Styled:
     """A quoted text, isolated so that its own writing direction applies."""
     return Styled(text, "bdi")
 
@@ -105,7 +105,7 @@ def small(text: str) -> Styled:
     return Styled(text, "sub")
 
 
-def noted(value: Inline, note: str = "") -> Inline:
+def with_note(value: Inline, note: str = "") -> Inline:
     """A value with a small note below."""
     return (value, small(note)) if note else value
 
@@ -116,18 +116,18 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurementIndex:
     """Look-ups of measurements by id and by name. ``links`` maps the id of a measurement to its row on a page, once
-    rows are placed; ``made`` caches results that are used again."""
+    rows are placed; ``cache`` holds results that are used again."""
 
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, Sequence[Measurement]]
     links: Mapping[str, str] = field(default_factory=dict, kw_only=True)
-    made: dict[object, Any] = field(default_factory=dict, kw_only=True, repr=False)
+    cache: dict[object, Any] = field(default_factory=dict, kw_only=True, repr=False)
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         """The result of ``make``, computed once per ``key`` and cached in this index."""
-        if key not in self.made:
-            self.made[key] = make()
-        cached: T = self.made[key]
+        if key not in self.cache:
+            self.cache[key] = make()
+        cached: T = self.cache[key]
         return cached
 
     def get(self, name: str, **labels: str) -> Measurement | None:
@@ -158,7 +158,7 @@ class MeasurementIndex:
 
     def linked(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
         """A measurement in the given form, linked to its row; if it has no value, the reason in words."""
-        return self.link(item, form(item)) if known(item) else shown(item)
+        return self.link(item, form(item)) if known(item) else as_text(item)
 
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
@@ -223,7 +223,7 @@ Filter = tuple[str, str, str]
 """A button above a table: the key whose rows it shows (empty for all rows), its label, and the number of rows."""
 
 
-def only(key: str) -> str:
+def filter_id(key: str) -> str:
     """The id of the button for the rows of one key: a link to it shows these rows and no others."""
     return f"only-{content_id([key])[:10]}"
 
@@ -237,7 +237,7 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class PageRow:
     """A table row with its link target (``id``), filter keys (``key``, ``also``) and approximate ``size`` in bytes."""
 
     cells: tuple[Inline, ...]
@@ -253,36 +253,36 @@ class Table:
     """Rows below column heads. The first cell of a row is its row head; a row with one cell heads the rows after it."""
 
     kind: ClassVar = "table"
-    heads: tuple[Inline, ...]
-    rows: tuple[tuple[Inline, ...] | TableRow, ...]
+    columns: tuple[Inline, ...]
+    rows: tuple[tuple[Inline, ...] | PageRow, ...]
     right: frozenset[int] = frozenset()  # columns of numbers
     summary: str = "The same as a table"  # it is folded under these words
     stacked: bool = False  # on a phone it becomes labelled blocks
     id: str = ""
     style: str = ""
     filters: tuple[Filter, ...] = ()
-    what: str = ""  # the name of the search box
+    search: str = ""  # the name of the search box
     label: str = ""
-    columns: tuple[str, ...] = ()  # styles
+    styles: tuple[str, ...] = ()  # of the columns
     wide: bool = False  # it scrolls until it is stacked
     sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
-    judges: tuple[JudgeWords, ...] | None = None  # those whose marks its strips hold
+    judges: tuple[JudgeWords, ...] | None = None  # the judges in its strips
 
     @property
     def all_right(self) -> bool:
         """True if every column but the first holds numbers, so that one style rule aligns them; False if stacked."""
-        return not self.stacked and self.right >= frozenset(range(1, len(self.heads)))
+        return not self.stacked and self.right >= frozenset(range(1, len(self.columns)))
 
     @property
     def column_styles(self) -> Sequence[str]:
         """The style of each column, for its head and its cells."""
         right = frozenset[int]() if self.all_right else self.right
-        return self.columns or ["r" if at in right else "" for at in range(len(self.heads))]
+        return self.styles or ["r" if at in right else "" for at in range(len(self.columns))]
 
     @property
-    def lines(self) -> Iterator[TableRow]:
-        """Every row as a `TableRow` with its attributes."""
-        return (row if isinstance(row, TableRow) else TableRow(row) for row in self.rows)
+    def lines(self) -> Iterator[PageRow]:
+        """Every row as a `PageRow` with its attributes."""
+        return (row if isinstance(row, PageRow) else PageRow(row) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +294,9 @@ class Figure:
     caption: str
     wide: str
     narrow: str
-    table: Table | None = None  # the numbers that it draws, where they do not stand beside it
-    values: Table | None = None  # the rows of its file, where no table stands below it
-    judges: tuple[JudgeWords, ...] = ()  # those whose marks it holds, where there are several
+    table: Table | None = None  # its numbers, unless a table is next to it
+    values: Table | None = None  # the rows of its file, if there is no table below it
+    judges: tuple[JudgeWords, ...] = ()  # the judges in it, if there are several
     note: str = ""
     brush: Brush | None = None  # reads a stretch of days
     data: str = ""  # a file of what it draws
@@ -406,7 +406,7 @@ class CardList:
     kind: ClassVar = "listing"
     items: tuple[Card, ...] | tuple[Group, ...]
     filters: tuple[Filter, ...]
-    what: str
+    search: str
     id: str
 
 
@@ -432,13 +432,13 @@ def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[B
 
 
 def table_of(
-    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | TableRow], right: int | Iterable[int] = (),
+    columns: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | PageRow], right: int | Iterable[int] = (),
     summary: str = "", **more: Any,
 ) -> Table | None:  # fmt: skip
     """A table of some rows, None without any. ``right`` are its numeric columns, or how many follow the first."""
     lines = tuple(rows)
     numbers = range(1, right + 1) if isinstance(right, int) else right
-    return Table(tuple(heads), lines, frozenset(numbers), summary, **more) if lines else None
+    return Table(tuple(columns), lines, frozenset(numbers), summary, **more) if lines else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,16 +549,16 @@ def html_of(value: Inline, root: str) -> str:
     return text
 
 
-def rows_of(table: Table, root: str = "") -> Markup:
+def rows_markup(table: Table, root: str = "") -> Markup:
     """The rows of a table as markup; a loop over thousands of cells in a template takes three times as long."""
     begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
-        begun = [f'{opening} data-l="{escaped(plain(head))}"' for opening, head in zip(begun, table.heads, strict=True)]
+        begun = [f'{tag} data-l="{escaped(plain(head))}"' for tag, head in zip(begun, table.columns, strict=True)]
     lines = []
     for row in table.lines:
         first, *others = cells = [html_of(cell, root) for cell in row.cells]
-        if len(cells) == 1 < len(table.heads):
-            head = f'<th scope="rowgroup" colspan="{len(table.heads)}"><span>{cells[0]}</span></th>'
+        if len(cells) == 1 < len(table.columns):
+            head = f'<th scope="rowgroup" colspan="{len(table.columns)}"><span>{cells[0]}</span></th>'
             lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
             continue
         if table.stacked:
@@ -584,7 +584,7 @@ def markup_of(block: Block, root: str = "") -> Block:
     return block
 
 
-def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
+def merged(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
     """Blocks in which neighbouring markup is merged: a page of many small blocks then takes half the time."""
     merged: list[Block] = []
     for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda part: isinstance(part, Markup)):
@@ -606,7 +606,7 @@ def plain(value: Inline) -> str:
     return "" if isinstance(value, Markup) else str(value)
 
 
-def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
+def chained(parts: Iterable[Inline], between: str = "; ") -> Inline:
     """Several lines joined into one by a separator."""
     return tuple(piece for part in parts for piece in (between, part))[1:]
 
@@ -621,10 +621,10 @@ def row_bytes(markup: int, texts: Iterable[str]) -> int:
     return markup + len(escaped("".join(texts)).encode(errors="surrogatepass"))
 
 
-def weight(part: object) -> int:
+def byte_size(part: object) -> int:
     """Approximate size of part of a page in bytes: its texts, escaped, and markup around each."""
     if isinstance(part, str):
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
-        return sum(map(weight, part))
-    return 20 + sum(weight(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0
+        return sum(map(byte_size, part))
+    return 20 + sum(byte_size(getattr(part, slot.name)) for slot in fields(part)) if is_dataclass(part) else 0

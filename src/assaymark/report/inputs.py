@@ -25,7 +25,7 @@ from assaymark.records import (
 )
 from assaymark.report.blocks import MeasurementIndex, by_name
 from assaymark.report.records.judgments import JudgmentPart
-from assaymark.report.text import counted, known, ordinal_span, shown, weakest
+from assaymark.report.text import as_text, counted, known, ordinal_span, weakest
 from assaymark.text import clean, number
 
 Example = tuple[CycleKey, Context, tuple[Decision, ...]]
@@ -191,7 +191,7 @@ class RunIndex(MeasurementIndex):
     def linked_value(self, name: str, digits: int = 2, **labels: str) -> str:
         """A value, linked to its row, or the reason why there is none in words."""
         item = self.get(name, **labels)
-        return self.link(item, shown(item, digits))
+        return self.link(item, as_text(item, digits))
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
         """The measurement of a kind for the two agents of a claim, whichever of them is higher."""
@@ -250,7 +250,7 @@ class RunIndex(MeasurementIndex):
     def kappa_words(self, item: Measurement | None) -> str:
         """A kappa to compare with the gates, with three decimals where rounding to two would lift it over a gate."""
         if not known(item):
-            return shown(item)
+            return as_text(item)
         gates = self.study.gates
         lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
         return number(item.value, 3 if lifted else 2)
@@ -260,8 +260,8 @@ class RunIndex(MeasurementIndex):
 
         def find() -> tuple[Verdict, ...]:
             wanted = kinds or ("first", "pair", "within")
-            mine = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
-            return tuple(sorted(mine, key=lambda v: v.claim.id))
+            chosen = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
+            return tuple(sorted(chosen, key=lambda v: v.claim.id))
 
         return self.once(("on", dimension, *kinds), find)
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from assaymark.errors import InputError, Problem
 from assaymark.records import JSON, canonical_json
-from assaymark.report.page import Frame, paged_by
+from assaymark.report.page import Frame, paginate_by
 from assaymark.text import visible
 
 FILE_BYTES: Final = 2_000_000
@@ -99,12 +99,12 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
     pieces, files = list[LabelCycle](), {}
     for material, texts in sheet.cycles:
-        given = _size((material, ()))
-        if (size := given + max(map(_text_size, texts))) > room:
-            what = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
-            raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{what} (without --file)")])
-        pieces += [(material, some) for some in paged_by(texts, _text_size, room - given)]
-    parts = paged_by(pieces, _size, room)
+        shared = _size((material, ()))
+        if (size := shared + max(map(_text_size, texts))) > room:
+            text = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
+            raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{text} (without --file)")])
+        pieces += [(material, some) for some in paginate_by(texts, _text_size, room - shared)]
+    parts = paginate_by(pieces, _size, room)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
         files[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from assaymark.claims import KIND_NAMES, kind_of, suppressed_phrase
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
-from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
-from assaymark.report.study.controls import finds, found_words
-from assaymark.report.text import LEVELS, TAGS, TITLES, copied, known, shown
+from assaymark.report.study.checks import ONE_FAMILY, agreement_words, blockers, cap_words, checks_of, is_significant
+from assaymark.report.study.controls import differs, finding_words
+from assaymark.report.text import LEVELS, TAGS, TITLES, as_text, clipboard_text, known
 from assaymark.text import clean, count, percent, prose, span
 
 _RULES: Final = {
@@ -31,25 +31,25 @@ _RULES: Final = {
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
-def said_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
+def study_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
     that it does not support."""
     levels = []
     for level in LEVELS:
-        mine = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
-        quotes = tuple(said_claim(index, verdict) for verdict in mine[: _SHOWN + _MORE])
-        groups, left = withheld_groups(index) if level == "no-claim" else (), len(mine) - len(quotes)
-        rest = f"{count(left)} more on the page." if left else ""
+        supported = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
+        quotes = tuple(claim_quote(index, verdict) for verdict in supported[: _SHOWN + _MORE])
+        groups, further = withheld_groups(index) if level == "no-claim" else (), len(supported) - len(quotes)
+        rest = f"{count(further)} more on the page." if further else ""
         levels.append(b.ClaimList(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(levels)
 
 
-def said_claim(index: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
+def claim_quote(index: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
     statement, study = prose(verdict.claim.statement, 400), index.study
     condition = " ".join(filter(None, (built_in_words(index, verdict), prose(verdict.condition or "", 1200))))
     conditions = f"{condition} {amended_words(verdict.amended)}".strip()
-    copy = copied(statement, conditions, study.title or study.name, index.run.locked_at, verdict.plan_hash)
+    copy = clipboard_text(statement, conditions, study.title or study.name, index.run.locked_at, verdict.plan_hash)
     return b.ClaimQuote(verdict.publication_level, statement, condition, copy, id_)
 
 
@@ -59,7 +59,7 @@ def built_in_words(index: RunIndex, verdict: Verdict) -> str:
     makers = {agent.name for agent in index.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in index.agents}
     judges = {judge.name: judge.name in graders for judge in index.study.judges}
-    return stand_ins(english(), judges, agents, verdict.claim.subjects)
+    return built_in_text(english(), judges, agents, verdict.claim.subjects)
 
 
 def amended_words(fields: Sequence[str]) -> str:
@@ -98,44 +98,44 @@ def withheld_groups(index: RunIndex) -> tuple[b.WithheldGroup, ...]:
             [v for v in index.on(dimension, kind) if v.publication_level == "no-claim"]
             for kind in ("first", "pair", "within")
         )
-        where, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
+        score, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
         if firsts and pairs and len(firsts) + len(pairs) == len(index.on(dimension, "first", "pair")):
-            withheld.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
+            withheld.append((f"Any ranking of the agents, or a first rank, on {score}.", [*firsts, *pairs]))
         else:
             # Pairs that share agents, as groups; the groups and their pairs in alphabetical order.
             linked: list[tuple[set[str], list[Verdict]]] = []
             for verdict in pairs:
-                near = [group for group in linked if group[0] & set(verdict.claim.subjects)]
-                linked = [group for group in linked if group not in near]
-                linked.append((set(verdict.claim.subjects).union(*(group[0] for group in near)),
-                               [verdict, *(v for group in near for v in group[1])]))  # fmt: skip
-            for _, mine in sorted(linked, key=lambda group: min(group[0])):
-                part = sorted(mine, key=lambda v: sorted(v.claim.subjects))
+                joined = [group for group in linked if group[0] & set(verdict.claim.subjects)]
+                linked = [group for group in linked if group not in joined]
+                linked.append((set(verdict.claim.subjects).union(*(group[0] for group in joined)),
+                               [verdict, *(v for group in joined for v in group[1])]))  # fmt: skip
+            for _, members in sorted(linked, key=lambda group: min(group[0])):
+                part = sorted(members, key=lambda v: sorted(v.claim.subjects))
                 names = sorted({name for v in part for name in v.claim.subjects})
                 whole = len(part) == len(names) * (len(names) - 1) // 2
-                what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
+                claim = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
                 some = [clean(name, 80) for name in names]
                 some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
-                withheld.append((f"{what} {t.listing(some)} on {where}.", part))
+                withheld.append((f"{claim} {t.listing(some)} on {score}.", part))
             if firsts:
                 partly = len(firsts) < len(index.on(dimension, "first"))
-                withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {where}.", firsts))
+                withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {score}.", firsts))
         if close:
-            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
+            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {score}."
             withheld.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
-        groups += [b.WithheldGroup(text, _why(index, part), len(part)) for text, part in withheld]
+        groups += [b.WithheldGroup(text, _reasons(index, part), len(part)) for text, part in withheld]
         for v in index.cells if dimension == AGGREGATE else ():
             if v.publication_level == "no-claim":
-                stops = [check for check in checked(index, v)[0] if check.effect == "stops"]
-                why = tuple(part for stop in stops
+                stops = [check for check in checks_of(index, v)[0] if check.effect == "stops"]
+                reasons = tuple(part for stop in stops
                             for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
-                groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
+                groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), reasons, 1))
     return tuple(groups)
 
 
-def _why(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
+def _reasons(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     """The first check that stops some claims on one score, with its number; never which agent is ahead."""
-    stops = [set(stopping(v)) for v in verdicts]
+    stops = [set(blockers(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
         return (("Agreement: ", False), (str(agreement_words(index, verdicts[0])), True), (". ", False))
     pairs = [v for v in verdicts if kind_of(v.claim) != "first"]
@@ -152,8 +152,8 @@ def _why(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     clear = [v for v in pairs if v not in untested and is_significant(index, v)]
     if untested:
         states = {t.state_words(m) for v in untested if (m := index.pair("contrast", v)) is not None}
-        why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
-        part(untested, "", "cannot be tested", f"{why}. ")
+        reason = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
+        part(untested, "", "cannot be tested", f"{reason}. ")
     if unresolved := [v for v in pairs if v not in untested and v not in clear]:
         ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
         order = unresolved[0].claim.asserts_order
@@ -173,7 +173,7 @@ def _why(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
             part(here, "", phrase, ". ")
     if any(v.stability_status != "stable" and v.stability and v.stability.state == "not-measurable" for v in clear):
         parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
-    if resting := [v for v in clear if "own_family" in stopping(v)]:
+    if resting := [v for v in clear if "own_family" in blockers(v)]:
         ps = [v.p_adjusted for v in resting if v.p_adjusted is not None]
         rest, needed = (
             "rests" if only or len(resting) == 1 else "rest",
@@ -183,19 +183,19 @@ def _why(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         if not any(index.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
-    parts += outside_words(index, clear)
+    parts += holdout_words(index, clear)
     for field, phrase in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
         if any(field in fields for fields in stops):
             parts += [(phrase, True), (". ", False)]
     return tuple(parts)
 
 
-def outside_words(index: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
+def holdout_words(index: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
     """For how many pairs the held-out judge finds a difference, never in which direction; empty if it was not asked."""
     asked = [m for v in pairs if (m := index.pair("probe.contrast", v)) is not None and t.bounds_of(m)]
     if len(asked) < 2:
-        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in asked]
-    alike = sum(not finds(m) for m in asked)
+        return [(f"The held-out judge finds {finding_words(m)}. ", False) for m in asked]
+    alike = sum(not differs(m) for m in asked)
     which = "all" if alike == len(asked) else t.words(alike) if alike else "none"
     about = f"The held-out judge was asked about {t.words(len(asked))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
@@ -210,7 +210,7 @@ of the tier, and the range is empty if the agent has a score of its own; the sco
 range of judges was measured) and its bounds; and the reason for the tier."""
 
 
-def board(index: RunIndex) -> tuple[BoardRow, ...]:
+def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
     """The tiers of the overall score from high to low, as rows of the leaderboard."""
     rows: list[BoardRow] = []
     possible, orders = index.summary.ranks.get(AGGREGATE, {}), supported_orders(index, AGGREGATE)
@@ -222,16 +222,16 @@ def board(index: RunIndex) -> tuple[BoardRow, ...]:
             whole, _, rest = t.interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
             score, limits = index.link(effect, whole), f"({rest}"
         elif alone and score is None:
-            score = shown(effect)
+            score = as_text(effect)
         agents = []
         for agent in tier.agents:
             here = possible.get(agent, tier.ranks)
-            # What the judges give it, from lowest to highest.
+            # The range of its scores by single judges.
             judged = None if alone else judged_range(index, AGGREGATE, agent)
             spread = "" if judged is None else index.link(effect_of(index, agent), span(*judged))
-            own = "" if here == tier.ranks else t.ordinal_span(*here)
-            agents.append((clean(agent, 80), index.family(agent), own, spread))
-        # What places a tier, or what stops the orders inside it.
+            own_ranks = "" if here == tier.ranks else t.ordinal_span(*here)
+            agents.append((clean(agent, 80), index.family(agent), own_ranks, spread))
+        # The reason for its rank, or the checks that stop the orders inside it.
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
             placing = sum(tier.agents[0] in pair for pair in orders)
@@ -241,27 +241,27 @@ def board(index: RunIndex) -> tuple[BoardRow, ...]:
             why = f"{count(inside)} of {t.counted(len(about), 'order')} inside supported" if about else (
                 "No order was tested"
             )  # fmt: skip
-            if stopped := sorted({field for v in about for field in stopping(v)}):
+            if stopped := sorted({field for v in about for field in blockers(v)}):
                 why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
-            if about and all("agreement" in stopping(v) for v in about):
+            if about and all("agreement" in blockers(v) for v in about):
                 why = f"The judges do not agree: {agreement_words(index, about[0])}"
         rows.append((tier, agents, score, limits, why))
     return tuple(rows)
 
 
-def board_section(index: RunIndex) -> b.Section:
+def leaderboard_section(index: RunIndex) -> b.Section:
     """The leaderboard as a table, with a note on the method of its numbers."""
     level, rows = percent(index.study.inference.level), []
-    for tier, agents, given, bounds, why in board(index):
-        who: list[b.Inline] = []
+    for tier, agents, score, bounds, reason in board_rows(index):
+        members: list[b.Inline] = []
         for name, family, ranks, judged in agents:
             details: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
             details += [b.small(" judges "), judged] if judged else []
-            who.append((b.bold(name), *details, b.small(f" family {family}") if family else ""))
+            members.append((b.bold(name), *details, b.small(f" family {family}") if family else ""))
         none, ends = b.Styled("no range was measured", "gap"), b.small(f" {bounds or 'the tier from end to end'}")
-        rank = b.noted(tier.rank, "" if tier.ranked else " cannot be ranked")
-        rows.append((rank, b.spaced(who), none if given is None else (given, ends),
-                     (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {why}"))))  # fmt: skip
+        rank = b.with_note(tier.rank, "" if tier.ranked else " cannot be ranked")
+        rows.append((rank, b.chained(members), none if score is None else (score, ends),
+                     (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {reason}"))))  # fmt: skip
     lead = (
         "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
@@ -281,8 +281,8 @@ def board_section(index: RunIndex) -> b.Section:
         f"{method} A number over a dotted line links to its measurement. ",
         b.Linked("Every measurement with its denominator", "measurements.html"), ".",
     )  # fmt: skip
-    heads = ("Rank", "Agent", f"Panel score, {index.study.scale_text}, with {level} interval", "Verdict")
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board")
+    columns = ("Rank", "Agent", f"Panel score, {index.study.scale_text}, with {level} interval", "Verdict")
+    table = b.Table(columns, tuple(rows), summary="", stacked=True, style="board")
     return b.Section("board", "Who is ahead?", lead, (table, *b.notes([note])))
 
 

@@ -13,11 +13,11 @@ from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, row_bytes, row_filters, spaced
+from assaymark.report.blocks import Block, Inline, Linked, Page, PageRow, Table, chained, row_bytes, row_filters
 from assaymark.report.charts.grids import BarRow, bar_table
-from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
-from assaymark.report.records.calls import Rests
-from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, known, listing, real, signed, state_words
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, paginate, paginate_by, with_pager
+from assaymark.report.records.calls import Lineage
+from assaymark.report.text import STATE_WORDS, STATES, as_float, counted, excerpt, known, listing, signed, state_words
 from assaymark.text import bounds, clean, count, count_of, number, percent
 
 if TYPE_CHECKING:
@@ -30,20 +30,20 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Words for labels whose values may be agents as well as judge families."""
 
-Measured = tuple[Measurement, TableRow]
+MeasurementRow = tuple[Measurement, PageRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
-def rows_of(
+def table_rows(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
-    rests: Rests = lambda _: (),
+    lineage: Lineage = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
-) -> tuple[Measured, ...]:
+) -> tuple[MeasurementRow, ...]:
     """Rows of measurements by kind, in the order of the titles, then by subject; never sorted by value."""
-    order, seen, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[Measured]()
+    order, anchors, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:
         """An id that hides which of two agents is higher: neither position nor link may show an unsupported order."""
@@ -52,59 +52,59 @@ def rows_of(
         return f"{item.name}[{','.join((*others, *pair))}]"
 
     for item in sorted(measurements, key=lambda m: (order.get(m.name, len(order)), undirected(m), m.id)):
-        anchor, why, labels = f"m{sha256_text(undirected(item))[:10]}", hidden(item), item.labels
-        seen[anchor] += 1
-        subjects = ("high", "low") if why else ()
+        anchor, reason, labels = f"m{sha256_text(undirected(item))[:10]}", hidden(item), item.labels
+        anchors[anchor] += 1
+        subjects = ("high", "low") if reason else ()
         words = [f"{_KEYS.get(key) or clean(key, 30)} {shown(key, labels[key])}" for key in sorted(labels)
                  if key not in subjects]  # fmt: skip
         if names := sorted(clean(labels[key], _LABEL_CHARS) for key in subjects if key in labels):
             words.append(f"agents {listing(names)}")
-        title, value = titles.get(item.name, clean(item.name, 60)), why
-        if not why:
+        title, value = titles.get(item.name, clean(item.name, 60)), reason
+        if not reason:
             value = f"{number(item.value, 3)} {clean(item.unit, 24)}".rstrip() if known(item) else state_words(item)
-        interval, on = "" if why else bounds(item.low, item.high, item.level), rests(item)
+        interval, on = "" if reason else bounds(item.low, item.high, item.level), lineage(item)
         cells = (title, "; ".join(words) or "the whole run", value, interval, count_of(item.n, item.n_of),
                  clean(item.method, 200))  # fmt: skip
         texts = [*cells, *(text for ref in on for text in (ref, ref.href))]
-        anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        anchor = anchor if anchors[anchor] == 1 else f"{anchor}-{anchors[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, TableRow((*cells, spaced(on)), anchor, group, size=size)))
+        rows.append((item, PageRow((*cells, chained(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
-def measured_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
+def measurement_parts(rows: Sequence[MeasurementRow]) -> dict[str, tuple[MeasurementRow, ...]]:
     """Split some rows into pages, by file."""
-    return in_parts("measurements", paged_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
+    return by_file("measurements", paginate_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
 
 
-def measured_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
+def measurement_links(pages: Mapping[str, Sequence[MeasurementRow]]) -> dict[str, str]:
     """Links to measurements: the page and row of each, by its id."""
     return {item.id: f"{name}#{row.id}" for name, rows in pages.items() for item, row in rows}
 
 
-def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, str]]:
+def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasurementRow]]) -> Iterator[tuple[str, str]]:
     """The pages of measurements, one at a time, as path and HTML; ``pages`` maps paths to their rows."""
     lead = (
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
         ". Rows are sorted by kind and name, never by value.",
     )  # fmt: skip
-    for path, measured, parts in beside(pages.items()):
-        heads, rows = shown_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
+    for path, measured, parts in with_pager(pages.items()):
+        columns, rows = page_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
         table = Table(
-            heads, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
-            filters=row_filters([row.key for row in rows]), what="measurements",
+            columns, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
+            filters=row_filters([row.key for row in rows]), search="measurements",
         )  # fmt: skip
         page = Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)
         yield path, frame.page(page)
 
 
-def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
+def page_rows(columns: tuple[str, ...], pairs: Iterable[MeasurementRow]) -> tuple[tuple[str, ...], tuple[PageRow, ...]]:
     """The column heads and the rows of a page, without the last column if no row links to records."""
-    rows = tuple(row for _, row in measured)
+    rows = tuple(row for _, row in pairs)
     if any(row.cells[-1] for row in rows):
-        return heads, rows
-    return heads[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
+        return columns, rows
+    return columns[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
 
 
 # --- the fact-check table: every number in the rationales against what its author could see ---------------------------
@@ -128,7 +128,7 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
+def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[PageRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in index.run.decisions}
 
@@ -137,7 +137,7 @@ def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({}
         when = source.decided_at.timestamp() if source else float("inf")
         return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
-    rows: list[TableRow] = []
+    rows: list[PageRow] = []
     for item in sorted(index.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -146,18 +146,18 @@ def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({}
         text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
         before, quote, after = excerpt(text, item.start, item.quote, _REACH)
         agent, record = clean(decision.agent.id, 80) if decision else "unknown", clean(item.decision, 60)
-        quote, number, subject = clean(quote, 220), written_number(item.number, item.unit), clean(item.subject, 48)
+        quote, number, subject = clean(quote, 220), stated_number(item.number, item.unit), clean(item.subject, 48)
         against = f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}"
         texts = (agent, record, item.kind, before, quote, after, number, subject, against, place)
         cells: tuple[Inline, ...] = (
             agent, Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
             f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(TableRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
+        rows.append(PageRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
     return tuple(rows)
 
 
-def written_number(value: float, unit: str) -> str:
+def stated_number(value: float, unit: str) -> str:
     """A number as it was written in a text, with its unit."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
@@ -173,12 +173,12 @@ def evidence_section(index: RunIndex) -> b.Section:
     # The states of this version; that of older tables only if such a table is shown.
     states = tuple(state for state in STATES if state != BEFORE or everything[BEFORE])
 
-    def shares(agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, tuple[float, str]]:
+    def shares(agent: str | None, counts: Mapping[EvidenceState, int]) -> dict[EvidenceState, tuple[float, str]]:
         """Measured shares by state with their words; where a share was not measured, it is counted from the rows."""
-        by_state, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
+        by_state, total, labels = {}, sum(counts.values()), {} if agent is None else {"agent": agent}
         for state in STATES:
             item = index.get("evidence.share", state=state, **labels)
-            value = item.value if known(item) else seen.get(state, 0) / max(total, 1)
+            value = item.value if known(item) else counts.get(state, 0) / max(total, 1)
             by_state[state] = value, index.link(item, percent(value))
         return by_state
 
@@ -194,8 +194,8 @@ def evidence_section(index: RunIndex) -> b.Section:
         groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
         columns, texts, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
         bars: list[BarRow] = []
-        for title, seen, by_state in groups:
-            cells, n = [by_state[state] for state in states], count(sum(seen.values()))
+        for title, counts, by_state in groups:
+            cells, n = [by_state[state] for state in states], count(sum(counts.values()))
             bars.append((title, n, tuple((share, str(words)) for share, words in cells)))
             named = zip(columns, cells, strict=True)
             texts.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
@@ -244,7 +244,7 @@ def _side_measures(index: RunIndex) -> Iterator[str]:
             some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
             yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
         elif name == "evidence.chance_corrected":
-            observed, chance = real(detail.get("observed")), real(detail.get("chance"))
+            observed, chance = as_float(detail.get("observed")), as_float(detail.get("chance"))
             beside = "" if observed is None or chance is None else (
                 f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
             )  # fmt: skip
@@ -256,15 +256,15 @@ def _side_measures(index: RunIndex) -> Iterator[str]:
             yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
+def fact_check_pages(rows: Sequence[PageRow]) -> Iterator[Page]:
     """The pages of the fact-check table, one at a time."""
-    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
-    heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
+    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paginate(rows), 1)]
+    columns = ("Agent", "Record", "The text says", "Number", "Read against", "State")
     titles = {state: words.capitalize() for state, words in STATE_WORDS.items()}
-    for path, part, links in beside(pages):
+    for path, part, links in with_pager(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
-        table = Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+        table = Table(columns, part, frozenset({3}), "", stacked=True, id="ledger-rows", search="this page",
                       filters=row_filters([row.key for row in part], titles))  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
         yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",

@@ -10,27 +10,26 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, parts_of
+from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, display_parts
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, preference_plots, profile_lines, sensitivity_plots
+from assaymark.report.datasheet.reading import comparable, index_sheets
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import board
-from assaymark.report.levels import said_levels as study_levels
-from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, lede, pipeline_boards, stage_tables
-from assaymark.report.portbench.book import said_levels as bench_levels
+from assaymark.report.levels import board_rows, study_levels
+from assaymark.report.page import asset, used_rules
+from assaymark.report.portbench import book as bench
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.levels import said_levels as season_levels
-from assaymark.report.season.levels import tally as levels_tally
+from assaymark.report.season.levels import season_levels
+from assaymark.report.season.levels import season_tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
-from assaymark.report.study.overview import finding
+from assaymark.report.study.overview import top_finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
 from assaymark.report.text import NOT_SHOWN, TAGS, counted, tally
 from assaymark.text import NBSP, clean, count
@@ -51,7 +50,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
         _NAMES.sub(lambda match: match[1] + " ".join(mark + name for name in match[2].split()), svg)
         for svg in (figure.wide, figure.narrow)
     )
-    rules = drawn_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
+    rules = used_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
     caption = f"{figure.caption} {figure.note}".strip()
     return Drawing(figure.title, caption, wide, narrow, (*rules, asset("notebook.css")))
 
@@ -62,20 +61,20 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
 def study_parts(run: AssayRun) -> Iterator[Part]:
     """The claims of the first page, the leaderboard, and the figure of agreement."""
     index = RunIndex.of(run)
-    front, levels = finding(index), [verdict.publication_level for verdict in run.verdicts]
+    front, levels = top_finding(index), [verdict.publication_level for verdict in run.verdicts]
     if front.notice[0]:
         yield " ".join(front.notice)
     if front.verdict is None:
-        yield Heading(front.said)
+        yield Heading(front.title)
         yield front.also
     else:
-        yield Quote(front.verdict.publication_level, front.said, front.also)
+        yield Quote(front.verdict.publication_level, front.title, front.also)
     yield study_line(index)
     if front.second:
         yield front.second
     if not index.preregistered:
         yield NOT_PREREGISTERED
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels))
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in tally(levels))
     yield from _levels(study_levels(index), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
@@ -84,9 +83,9 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
             tier.rank if tier.ranked else f"{tier.rank}, cannot be ranked",
             "no range" if score is None else f"{score} {bounds}".strip(),
             f"{MARKS[tier.level]}{NBSP}{TAGS[tier.level]}",
-            why,
+            reason,
         )
-        for tier, agents, score, bounds, why in board(index)
+        for tier, agents, score, bounds, reason in board_rows(index)
     )
     yield Grid(("Agent", "Rank", f"Score, {index.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     if (figure := kappa_figure(index)) is not None:
@@ -123,16 +122,16 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The claims of the first page, and every leaderboard of the pipeline."""
     index = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
-    yield lede(index)
+    yield bench.bench_lede(index)
     levels = tally(verdict.publication_level for verdict in run.verdicts)
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels)
-    yield from _levels(bench_levels(index))
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in levels)
+    yield from _levels(bench.bench_levels(index))
     grids = []
-    for table in (block for group in stage_tables(index) for block in group.blocks if isinstance(block, Table)):
-        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
-        grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
+    for table in (block for group in bench.stage_tables(index) for block in group.blocks if isinstance(block, Table)):
+        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.columns) - len(row.cells)) for row in table.lines)
+        grids.append(Grid(tuple(map(in_words, table.columns)), tuple(rows)))
     if grids:
-        yield from (Heading(board_title(pipeline_boards(run)[0].board.name)), grids[0])
+        yield from (Heading(bench.board_title(bench.pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:
         yield Collapsed("By profile", tuple(grids[1:]))
 
@@ -145,16 +144,16 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     """Every judge by name: profile, summary, and folded figures, which only the first four judges have."""
     for at, sheet in enumerate(sorted(sheets, key=lambda sheet: sheet.judge)):
         others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
-        this, peers = opened([sheet])[0], opened(others)[:PEERS]
+        this, peers = index_sheets([sheet])[0], index_sheets(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
-        yield " ".join(map(in_words, sentences(this)))
+        yield " ".join(map(in_words, profile_lines(this)))
         sketch = chips(this)
         summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
         yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Collapsed("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
-        plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
+        plots = (*preference_plots(this, drawn), *sensitivity_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
             drawing(figure, *_STYLES) if (figure := plot.figure) else f"{plot.title} {plot.caption}" for plot in plots
         )
@@ -164,7 +163,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
             yield Collapsed(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
-        yield from parts_of(Rows(agreement))
+        yield from display_parts(Rows(agreement))
 
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
@@ -172,7 +171,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     words = Language(catalogue or english())
     index = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(index))
+    yield " · ".join(f"{MARKS[level]} {n} {noun}" for level, n, noun in levels_tally(index))
     yield from _levels(season_levels(index), "", words.amount)
     rows = tuple(
         (

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.records import content_id
-from assaymark.report.blocks import Mark, Page, Terms, inline, markup_of, only, plain, rows_of
+from assaymark.report.blocks import Mark, Page, Terms, filter_id, inline, markup_of, plain, rows_markup
 from assaymark.report.charts.canvas import csv_text
 
 PAGE_BYTES: Final = 760_000
@@ -31,13 +31,13 @@ _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 T = TypeVar("T")
 
 
-def paged(rows: Sequence[T], limit: int = PAGE_BYTES) -> tuple[tuple[T, ...], ...]:
+def paginate(rows: Sequence[T], limit: int = PAGE_BYTES) -> tuple[tuple[T, ...], ...]:
     """The rows in order, split into pages of about ``limit`` bytes; at least one page, which may be empty."""
-    return paged_by(rows, attrgetter("size"), limit)
+    return paginate_by(rows, attrgetter("size"), limit)
 
 
-def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tuple[tuple[T, ...], ...]:
-    """Split rows into pages like `paged`, with a function that gives the size of a row."""
+def paginate_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tuple[tuple[T, ...], ...]:
+    """Split rows into pages like `paginate`, with a function that gives the size of a row."""
     pages: list[tuple[T, ...]] = []
     page: list[T] = []
     size = 0
@@ -51,7 +51,7 @@ def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tupl
     return (*pages, tuple(page))
 
 
-def in_parts(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
+def by_file(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
     """The pages of something long by their file names: ``stem.html``, ``stem-002.html`` and so on."""
     return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in enumerate(pages, 1)}
 
@@ -59,11 +59,11 @@ def in_parts(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[st
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """A path for each key, without extension: safe as a file name, and no two alike."""
     plain = ["-".join(key) for key in keys]
-    seen = Counter(name.lower() for name in plain)
+    counts = Counter(name.lower() for name in plain)
     stems = []
     for key, name in zip(keys, plain, strict=True):
         safe = _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name) and ".." not in name
-        if safe and seen[name.lower()] == 1:
+        if safe and counts[name.lower()] == 1:
             stems.append(f"{folder}/{name}")
             continue
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
@@ -71,7 +71,7 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(stems)
 
 
-def beside(
+def with_pager(
     pages: Iterable[tuple[str, T]], *, part: str = "Part", parts: str = "Parts"
 ) -> Iterator[tuple[str, T, Markup]]:
     """Each path and its rows, with the links to the other parts, which are in the same folder."""
@@ -111,7 +111,7 @@ def environment() -> Environment:
     )  # fmt: skip
     templates.globals |= {"ui": frame_words(english()), "page": None}
     templates.filters |= {
-        "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_of, "only": only,
+        "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_markup, "only": filter_id,
         "facts": lambda rows, root: markup_of(Terms(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip
@@ -148,7 +148,7 @@ _USED: Final = re.compile(r'\bclass="([^"]*)"')
 _CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
 
 
-def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str]:
+def used_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str]:
     """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _rules(tuple(sheets))[0]:
@@ -171,7 +171,7 @@ _PAPER: Final = "svg{background:var(--bg);color-scheme:light}"
 
 def picture(svg: str, sheets: Sequence[str], source: str) -> str:
     """A figure as a standalone file, with its style, its light colours and its source."""
-    style = "".join((_rules(tuple(sheets))[1], _PAPER, *drawn_rules(sheets, svg)))
+    style = "".join((_rules(tuple(sheets))[1], _PAPER, *used_rules(sheets, svg)))
     about = Markup("<metadata>{}</metadata>").format(source)
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(
         ">", f">{about}<style>{style}</style>", 1
@@ -267,7 +267,7 @@ class Frame:
             self._files[f"{path}.svg"] = picture(figure.wide, (*self.styles, *page.styles), self.cited(figure.title))
             if figure.rows is not None:
                 rows = (tuple(map(plain, row.cells)) for row in figure.rows.lines)
-                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.heads)), rows)
+                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.columns)), rows)
         first, *others = page.scripts
         return self.render(
             "page.html", page.title, page.here, "../" * page.path.count("/"), page.styles,

@@ -16,27 +16,25 @@ from assaymark.records import Level, Verdict
 from assaymark.report.blocks import ClaimList, ClaimQuote, Inline, Items, Linked, Mark, Page, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
-from assaymark.report.datasheet.reading import datasheet_path, opened
+from assaymark.report.datasheet.reading import datasheet_path, index_sheets
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import said_levels
+from assaymark.report.levels import study_levels
 from assaymark.report.page import Frame, Link, Site
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
-from assaymark.report.portbench.book import lede as bench_lede
-from assaymark.report.portbench.book import said_levels as bench_levels
-from assaymark.report.records.calls import visible
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, bench_lede, bench_levels
+from assaymark.report.records.calls import reveal
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.levels import said_levels as season_levels
+from assaymark.report.season.levels import season_levels
 from assaymark.report.season.pages import season_lede
-from assaymark.report.study.plan import reference_words, study_line
+from assaymark.report.study.plan import built_in_judges, study_line
 from assaymark.report.text import TITLES, counted, plural, tally
 from assaymark.text import clean, count
 
 # The first page of a site of several runs lists each run with the claims that it supports. Runs are sorted by kind
 # and then by name. They are not compared with each other.
 
-Kind = Literal["study", "judges", "season", "portbench"]
+SiteKind = Literal["study", "judges", "season", "portbench"]
 
-_KINDS: Final[Mapping[Kind, tuple[str, str, str, str, str]]] = {
+_KINDS: Final[Mapping[SiteKind, tuple[str, str, str, str, str]]] = {
     "study": ("Overview", "Study", "study", "studies",
               "Reference panel. Every judge is a built-in grader with documented flaws."),
     "judges": ("Judges", "Judges as instruments", "set of judges", "sets of judges", ""),
@@ -56,12 +54,12 @@ class SiteEntry:
     count, words), the first supported sentences of each level, and judges with datasheets of their own. ``reference``
     is true if every judge, or every model of a benchmark, is built in."""
 
-    kind: Kind
+    kind: SiteKind
     title: str
     line: str
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
-    said: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
+    quotes: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
     judges: tuple[Inline, ...] = ()
     reference: bool = False
 
@@ -80,44 +78,44 @@ class SiteEntry:
         """The number of further claims on the run's own pages, in words."""
         if self.kind == "judges":
             return ""
-        shown = sum(len(claims) for _, claims in self.said)
+        shown = sum(len(claims) for _, claims in self.quotes)
         if not self.verdicts:
             return "No claim was decided."
         if not shown:
             return f"No claim is supported by this evidence: {counted(self.verdicts, 'claim')} decided."
-        left = self.verdicts - shown
-        return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
+        further = self.verdicts - shown
+        return f"{counted(further, 'further claim')}, with the reasons of each, on its pages." if further else ""
 
 
-def front_of_study(run: AssayRun) -> SiteEntry:
+def study_entry(run: AssayRun) -> SiteEntry:
     """The entry of a study."""
     index = RunIndex.of(run)
-    title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(index))
-    return _front("study", title, study_line(index), ours, run.verdicts, said_levels(index))
+    title, ours = clean(run.study.title or run.study.name, 120), bool(built_in_judges(index))
+    return _entry("study", title, study_line(index), ours, run.verdicts, study_levels(index))
 
 
-def front_of_benchmark(run: BenchRun) -> SiteEntry:
+def benchmark_entry(run: BenchRun) -> SiteEntry:
     """The entry of a run of PortBench."""
     index, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
-    return _front("portbench", clean(run.title, 120), bench_lede(index), ours, run.verdicts, tuple(bench_levels(index)))
+    return _entry("portbench", clean(run.title, 120), bench_lede(index), ours, run.verdicts, tuple(bench_levels(index)))
 
 
-def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
+def season_entry(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
     """The entry of a season, in the language of a catalogue (default: English)."""
     index = SeasonIndex.of(run, Language(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
     verdicts = [verdict.verdict for verdict in run.decided.verdicts]
-    return _front("season", title, season_lede(index), ours and bool(run.plan.panel), verdicts, season_levels(index))
+    return _entry("season", title, season_lede(index), ours and bool(run.plan.panel), verdicts, season_levels(index))
 
 
-def front_of_judges(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
+def judges_entry(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
     """The entry of a set of judge datasheets."""
-    judges = opened(sheets)
+    judges = index_sheets(sheets)
     return SiteEntry("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
 
 
-def _front(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
+def _entry(
+    kind: SiteKind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
 ) -> SiteEntry:
     """The entry of a run with its decided claims: how many at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
@@ -143,11 +141,11 @@ def site_of(links: Mapping[str, Link], here: str) -> Site:
     return Site(tuple(links.values()), here, "index.html").below(1)
 
 
-def render_front(runs: Mapping[str, SiteEntry], title: str) -> str:
+def render_site_index(runs: Mapping[str, SiteEntry], title: str) -> str:
     """Render the first page of the site, for runs by their folders."""
     links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
-    parts = [plural(kinds.count(kind), one, many) for kind, (_, _, one, many, _) in _KINDS.items() if kind in kinds]
+    parts = [plural(kinds.count(kind), noun, many) for kind, (_, _, noun, many, _) in _KINDS.items() if kind in kinds]
     lede = f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."
     frame = Frame("", "", (), Site(tuple(links.values()), "", "index.html"))
     return frame.render("front.html", clean(title, 120), lede=lede, runs=shown, titles=TITLES)
@@ -185,12 +183,12 @@ class LiveView:
         """Calls by model, the progress in a sentence, and whether every planned call has a reply."""
         rows = [{"model": name, "planned": planned, "answered": answered}
                 for name, (planned, answered) in self.models.items()]  # fmt: skip
-        return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
+        return {"rows": rows, "said": self.progress(), "done": self.planned == self.answered}
 
-    def said(self) -> str:
+    def progress(self) -> str:
         """The progress in one sentence.
 
-        >>> LiveView("r", {"a/b": (200, 50)}, 2.0).said()
+        >>> LiveView("r", {"a/b": (200, 50)}, 2.0).progress()
         '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
         """
         if not self.planned:
@@ -200,9 +198,9 @@ class LiveView:
             return f"{first}."
         if not self.a_second:
             return f"{first}; nothing has come in lately."
-        left = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
-        time = f"{left:.0f} s" if left < 60 else f"{int(left // 60)} min {int(left % 60)} s"
-        time = time if left < 3600 else f"{int(left // 3600)} h {int(left % 3600 // 60)} min"
+        remaining = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
+        time = f"{remaining:.0f} s" if remaining < 60 else f"{int(remaining // 60)} min {int(remaining % 60)} s"
+        time = time if remaining < 3600 else f"{int(remaining // 3600)} h {int(remaining % 3600 // 60)} min"
         return f"{first}, {self.a_second:.1f} a second lately; about {time} for the others."
 
 
@@ -235,7 +233,7 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
     """Render the first page of a study before its last call: only progress, nothing that a later call could change."""
-    progress = view.said() + (f" {spent} USD are spent." if spent else "")
+    progress = view.progress() + (f" {spent} USD are spent." if spent else "")
     rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))
@@ -259,5 +257,5 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
 
 
 def _cut(text: str) -> Markup:
-    left = len(text) - LONGEST
-    return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
+    excess = len(text) - LONGEST
+    return reveal(text if excess <= 0 else f"{text[:LONGEST]}\n[… {count(excess)} characters more]")

@@ -19,7 +19,7 @@ from assaymark.report.study import overview, scores
 from assaymark.report.study.bench import names_allowed
 from assaymark.report.study.checks import limits_of
 from assaymark.report.study.controls import people_words
-from assaymark.report.text import counted, ends_of, short_hash, tally
+from assaymark.report.text import counted, interval_of, short_hash, tally
 from assaymark.text import clean, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
@@ -33,17 +33,17 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     scores also how it was read, its tiers, each supported sentence with its condition, and the reasons against others.
     Texts from records are printed verbatim: markup in them has no effect and control characters are replaced."""
     index, table = RunIndex.of(run), run.table
-    front, levels = overview.finding(index), [verdict.publication_level for verdict in run.verdicts]
+    front, levels = overview.top_finding(index), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
     parts, worst = list[RenderableType](), limits_of(index)[:_LIMITS]
     if table is None:
-        sentence = front.said if front.verdict is None else f"“{front.said}”"
+        sentence = front.title if front.verdict is None else f"“{front.title}”"
         parts += [Text(f"{' '.join(front.notice)}\n", style="italic")] if front.notice[0] else []
         if not index.preregistered:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
         also = front.also and ("" if front.verdict is None else "Say also: ") + front.also
         parts += [_indented(_signed(top, sentence)), *_lines(also), *_lines(front.second), Text(), _tally(levels),
-                  Text(f"    {overview.counted_words(index)}", style="dim")]  # fmt: skip
+                  Text(f"    {overview.tally_words(index)}", style="dim")]  # fmt: skip
         for title, answer, rows in (
             ("Who is ahead, and can it be said?", overview.tiers_words(index), _tiers(index)),
             ("Do planted texts fool the judges?", overview.planted_words(index), ()),
@@ -61,24 +61,24 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
               for line in table.choices]  # fmt: skip
     parts += [Text(), Text(overview.tiers_words(index), style="bold"), *_tiers(index), Text(), _tally(levels)]
-    parts += [Text(), _signed(top, front.said), *_lines(front.also)] if front.verdict is None else []
+    parts += [Text(), _signed(top, front.title), *_lines(front.also)] if front.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
     first = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
              and v.claim.dimension != AGGREGATE and names_allowed(index)]  # fmt: skip
     leads = [(prose(v.claim.statement, 400), v.publication_level, tuple(prose(c.text, 400) for c in v.conditions))
              for v in first]  # fmt: skip
     sentences = (overview.tier_sentences(index) + leads)[:_SAID]
-    for group, above in ((sentences, ()), (overview.turned_sentences(index)[:_TURNED], sentences)):
+    for group, above in ((sentences, ()), (overview.reversed_sentences(index)[:_TURNED], sentences)):
         own, shared = overview.conditions_of(group, above)
-        for (text, level, _), mine in zip(group, own, strict=True):
-            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
+        for (text, level, _), condition in zip(group, own, strict=True):
+            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {condition}" if condition else "")]
         parts += _lines(shared)
-    parts += _lines(overview.top_words(index))
+    parts += _lines(overview.best_agents(index))
     parts += [_signed("no-claim", front.second)] if front.second else []
-    parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(index)}"), *_lines(people_words(index))]
-    for judge, one in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
-        alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
-        same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
+    parts += [Text(), Text(f"Do the judges agree? {scores.agreement_answer(index)}"), *_lines(people_words(index))]
+    for judge, pairs in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
+        alike = f"of {counted(pairs['both'], 'pair')} seen in both orders the same text won"
+        same = f"{pairs['same_text'] / pairs['both']:.1%}, the same position {pairs['same_place'] / pairs['both']:.1%}"
         parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
     parts += _lines(scores.pairs_words(index))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
@@ -98,8 +98,8 @@ def _lines(text: str) -> list[RenderableType]:
 
 def _tally(levels: Sequence[Level]) -> Text:
     text = Text()
-    for level, n, what in tally(levels):
-        text.append(f"{_SIGNS[level]} {n} {what}   ", style=_STYLES[level])
+    for level, n, noun in tally(levels):
+        text.append(f"{_SIGNS[level]} {n} {noun}   ", style=_STYLES[level])
     return text
 
 
@@ -112,7 +112,7 @@ def _tiers(index: RunIndex) -> list[RenderableType]:
     rows = overview.tier_rows(index, AGGREGATE)
     if not rows or index.status(AGGREGATE) == "halt":
         return []
-    low, high = overview.axis_of(index)
+    low, high = overview.scores_axis(index)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
     table.add_column(f"Score, {index.study.scale_text}", no_wrap=True)
@@ -127,7 +127,7 @@ def _tiers(index: RunIndex) -> list[RenderableType]:
             bar[round((row.point - low) / (high - low) * (_SPAN - 1))] = "#"
         table.add_row(
             Text(", ".join(row.names)), Text(row.shown.partition(",")[0] or "no range"), Text("".join(bar)),
-            Text(f"{_SIGNS[row.level]} {row.said}", style=_STYLES[row.level]),
+            Text(f"{_SIGNS[row.level]} {row.remark}", style=_STYLES[row.level]),
         )  # fmt: skip
     return [table]
 
@@ -183,7 +183,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
                 cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
-                table.add_row(clean(sheet.judge, 60), *(shown(by_id.get(cell)) for cell in cells))
+                table.add_row(clean(sheet.judge, 60), *(cell_text(by_id.get(cell)) for cell in cells))
         parts += [table] if table.row_count else []
     if log:
         truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
@@ -198,7 +198,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
         value = item.state
         if item.value is not None:
-            value = f"{number(item.value)}{ends_of(item)}, {item.n:,} {item.n_of}"
+            value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
         pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
         parts.append(Text(f"kappa of {pair} {base}: {value}"))
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
@@ -210,7 +210,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     return Group(*parts)
 
 
-def shown(item: Measurement | None) -> str:
+def cell_text(item: Measurement | None) -> str:
     """A measurement in a table cell: its value, the text of a censored threshold, or the reason why there is none."""
     if item is None or item.state.startswith("not measured"):
         return "not measured"

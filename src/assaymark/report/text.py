@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeGuard
 
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
-from assaymark.text import clean, count, count_of, number, span, visible, why_undefined
+from assaymark.text import clean, count, count_of, number, span, undefined_reason, visible
 from assaymark.text import listing as listing
 from assaymark.text import p_words as p_words
 
@@ -136,35 +136,35 @@ def known(item: Measurement | None) -> TypeGuard[KnownValue]:
 
 def state_words(measurement: Measurement) -> str:
     """The reason why there is no number, in words."""
-    return why_undefined(measurement.state)
+    return undefined_reason(measurement.state)
 
 
-def shown(measurement: Measurement | None, digits: int = 2) -> str:
+def as_text(measurement: Measurement | None, digits: int = 2) -> str:
     """The value of a measurement, or the reason why there is none in words."""
     if known(measurement):
         return number(measurement.value, digits)
     return "not measured" if measurement is None else state_words(measurement)
 
 
-def real(value: object) -> float | None:
+def as_float(value: object) -> float | None:
     """A number from a measurement's detail as a float; None for anything else."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def part_of(item: Measurement | None, key: str) -> float | None:
+def detail_of(item: Measurement | None, key: str) -> float | None:
     """A number from the detail of a measurement; None if it has none."""
-    return None if item is None else real(item.detail.get(key))
+    return None if item is None else as_float(item.detail.get(key))
 
 
 def count_in(item: Measurement, key: str, otherwise: str = "not measured", lead: str = "", end: str = "") -> str:
     """A count from the detail of a measurement between ``lead`` and ``end``; ``otherwise`` if there is none."""
-    found = item.detail.get(key)
-    return f"{lead}{count(found)}{end}" if isinstance(found, int) else otherwise
+    value = item.detail.get(key)
+    return f"{lead}{count(value)}{end}" if isinstance(value, int) else otherwise
 
 
 def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
     """A p-value from a measurement's detail after ``lead``; ``otherwise`` if there is none."""
-    p = part_of(item, key)
+    p = detail_of(item, key)
     return otherwise if p is None else f"{lead}{p_words(p)}"
 
 
@@ -179,7 +179,7 @@ def limits(item: Measurement, form: Callable[[float, float], str] = span, otherw
     return otherwise if ends is None else form(*ends)
 
 
-def ends_of(item: Measurement, form: Callable[[float, float], str] = span, lead: str = "") -> str:
+def interval_of(item: Measurement, form: Callable[[float, float], str] = span, lead: str = "") -> str:
     """The interval of a measurement to follow its value, in brackets or after a ``lead``; empty if there is none."""
     ends = limits(item, form, "")
     return ends and (f"{lead}{ends}" if lead else f" ({ends})")
@@ -188,7 +188,7 @@ def ends_of(item: Measurement, form: Callable[[float, float], str] = span, lead:
 def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     """The percentile bootstrap interval of a kappa; it is too narrow with few clusters and therefore printed second."""
     second = item.detail.get("bootstrap")
-    low, high = (real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
+    low, high = (as_float(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
     return None if low is None or high is None else (low, high)
 
 
@@ -199,16 +199,16 @@ def estimate(item: KnownValue) -> str:
 
 def with_ends(item: KnownValue, form: Callable[[float], str] = number) -> str:
     """The value in a given form with its interval; without an interval the value alone."""
-    return form(item.value) + ends_of(item)
+    return form(item.value) + interval_of(item)
 
 
-def gap_words(item: KnownValue, sign: int = 1) -> str:
+def difference(item: KnownValue, sign: int = 1) -> str:
     """A difference in points with its interval; ``sign`` −1 reverses its direction."""
     ends = limits(item, lambda low, high: span(low, high) if sign > 0 else span(-high, -low))
     return f"{signed(sign * item.value)} points ({ends})"
 
 
-def sizes(item: Measurement) -> str:
+def n_words(item: Measurement) -> str:
     """The sample size of a measurement with its unit."""
     return count_of(item.n, item.n_of)
 
@@ -295,7 +295,7 @@ def weakest(levels: Iterable[Level]) -> Level:
     return min(levels, key=RANK.__getitem__, default="no-claim")
 
 
-def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
+def clipboard_text(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
     """The text for the clipboard: a sentence with its condition, study, plan and the date of its lock.
 
     >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
@@ -312,5 +312,5 @@ def block(text: str, limit: int) -> str:
     >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
     ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')
     """
-    safe, left = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
-    return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
+    safe, excess = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
+    return safe if excess <= 0 else f"{safe}\n[{count(excess)} more characters are not shown]"

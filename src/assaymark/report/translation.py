@@ -57,7 +57,7 @@ class Translation:
     name: str
     exact: Mapping[str, str]
     patterns: tuple[tuple[str, re.Pattern[str], str, str, bool], ...]
-    known: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
+    cache: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, source: str) -> Translation:
@@ -75,15 +75,15 @@ class Translation:
                 parts = (_GROUP.get(part) or re.escape(part) for part in re.split("([#§])", english))
                 kinds = "".join(match[1] for match in _FIELD.finditer(english))
                 telling = len(re.findall("[A-Za-z]", english)) > _TELLING
-                own = max(_FIELD.split(english)[::3], key=len)
-                patterns.append((own, re.compile("".join(parts)), kinds, texts[english], telling))
+                literal = max(_FIELD.split(english)[::3], key=len)
+                patterns.append((literal, re.compile("".join(parts)), kinds, texts[english], telling))
         return cls(table["language"], table["name"], texts, tuple(patterns))
 
     def __call__(self, text: str) -> str | None:
         """The translation of a text, with a decimal comma in numbers; None if the table does not have it."""
-        if text not in self.known:
-            self.known[text] = self._found(text)
-        return self.known[text]
+        if text not in self.cache:
+            self.cache[text] = self._found(text)
+        return self.cache[text]
 
     def _found(self, text: str) -> str | None:
         plain = " ".join(text.split())
@@ -137,7 +137,7 @@ class Translation:
 
         return _FIELD.sub(fill, translated)
 
-    def said(self, text: str) -> str:
+    def render(self, text: str) -> str:
         """A translated text with its surrounding space; sentences that the table does not have stay English."""
         plain = text.strip()
         translated = self(plain) if plain else ""
@@ -153,9 +153,9 @@ class Translation:
     def _spoken(self, match: re.Match[str]) -> str:
         tag: str | None = match["kept"]
         if tag is None and match["name"]:
-            return f'{match["name"]}="{escape(self.said(unescape(match["value"])))}"'
+            return f'{match["name"]}="{escape(self.render(unescape(match["value"])))}"'
         if tag is None:
-            return escape(self.said(unescape(match["text"])), quote=False)
+            return escape(self.render(unescape(match["text"])), quote=False)
         # A script of a page; the texts that the sentence bench reads are translated.
         if 'id="b-data"' not in tag:
             return tag
@@ -163,10 +163,10 @@ class Translation:
         data: dict[str, Any] = json.loads(source)
         for gate in data["gates"]:
             for cut in gate[2][1] if gate[2] else ():
-                cut[1] = self.said(cut[1])
-        data["texts"] = [_from_below(text) if ".html" in text else self.said(text) for text in data["texts"]]
-        data["scores"] = [[name, self.said(words)] for name, words in data["scores"]]
-        data["rules"] = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
+                cut[1] = self.render(cut[1])
+        data["texts"] = [_from_below(text) if ".html" in text else self.render(text) for text in data["texts"]]
+        data["scores"] = [[name, self.render(words)] for name, words in data["scores"]]
+        data["rules"] = [[name, *map(self.render, words), tally] for name, *words, tally in data["rules"]]
         packed = json.dumps(data, separators=(",", ":"))
         for sign in "<>&":
             packed = packed.replace(sign, f"\\u{ord(sign):04x}")
@@ -176,7 +176,7 @@ class Translation:
         """Translate the words in a script: literals that begin with a capital or a sign, or that contain a blank."""
 
         def literal(match: re.Match[str]) -> str:
-            return f'"{self.said(match[1])}"' if re.match("[A-Z,:]|.* .", match[1]) else match[0]
+            return f'"{self.render(match[1])}"' if re.match("[A-Z,:]|.* .", match[1]) else match[0]
 
         quoted = source.replace("`“${", f"`{self.exact['open']}${{").replace("}”", f"}}{self.exact['close']}")
         return _LITERAL.sub(literal, quoted).replace('toLocaleString("en")', f'toLocaleString("{self.language}")')

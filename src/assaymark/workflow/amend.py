@@ -36,10 +36,10 @@ from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import Amendment, RunFolder
 from assaymark.workflow.study_calls import JudgingSession, parse_judgments
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.tracks.benchmark_measure import study_text
+from assaymark.workflow.tracks.benchmark_measure import rationale_study
 from assaymark.workflow.tracks.benchmark_plan import BENCHMARK, texts_of_stages
 from assaymark.workflow.tracks.season_lock import find_season, season_lock, season_of, synthetic_digest
-from assaymark.workflow.tracks.season_lock import texts_of as season_texts
+from assaymark.workflow.tracks.season_lock import text_digests as season_texts
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 """The parts of a plan that do not affect verdicts, or apply after judging: they may be amended at any time."""
@@ -334,7 +334,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         panel = _lock_1(within)
         runs.undo_unfinished(within, panel)
         panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
-        _adopt(within, panel, _renew_study(within, panel, panel_text, panel_source, study_text(plan)), now)
+        _adopt(within, panel, _renew_study(within, panel, panel_text, panel_source, rationale_study(plan)), now)
     return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 

@@ -20,7 +20,7 @@ from rich.console import RenderableType
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.claims.certification import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import Wanted, listed
+from assaymark.importers.roles import Wanted, abridge
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import FileRows, read_rows
 from assaymark.metrology.columns import TEXTS, ScoreColumns
@@ -219,6 +219,7 @@ def check(
         isinstance(table, (str, Path))
         and not any(asked)
         and pairs is None
+        and Path(table).is_file()
         and is_large(Path(table))
         and set(TEXTS) <= {*pq.read_schema(Path(table)).names}
     ):
@@ -250,7 +251,7 @@ def check(
     locked, notes, lacks = locked and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
-        breakdown = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
+        breakdown = abridge([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
         problem = f"{count_of(part, 'rows')} of {len(lacks):,} lack a score on some criterion and count on none"
         notes.append(f"{problem} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
@@ -283,7 +284,7 @@ def _add_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) ->
         checked = check(pairs, family=family)
     strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
     if strange or not checked.read.orders:
-        problem = f"its judges are not those of the table: {listed(strange)}" if strange else (
+        problem = f"its judges are not those of the table: {abridge(strange)}" if strange else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
         raise InputError(checked.read.source, [Problem("--pairs", problem)])
@@ -354,8 +355,8 @@ def _read_rows(table: Any) -> FileRows:
             raise runs.missing(path, "score table")
         if RunFolder(path).plan.is_file():
             raise PlanError(f"{path} is a run folder and no table; to show it: assaymark report {path}")
-        if path.is_dir() and any(path.glob("**/*.parquet")):
-            raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
+        if path.is_dir() and is_large(path):
+            raise PlanError(f"{path} has partitions of a large table; run: assaymark measure --judgments {path}")
         return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         columns: dict[str, pa.Array] = {}
@@ -510,7 +511,7 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
         words = " and by ".join(
-            f"{kind}: {listed([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
+            f"{kind}: {abridge([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
             for kind, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
         )
         left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
@@ -521,7 +522,7 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
             groups |= dict.fromkeys(joined, joined)
     parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda names: (-len(names), names))
     if len(parts) > 1:
-        named = "; ".join(listed(part) for part in parts)
+        named = "; ".join(abridge(part) for part in parts)
         left.append(f"no item that the same judges scored connects these parts, so they cannot be tested: {named}")
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
     empty, copied = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")

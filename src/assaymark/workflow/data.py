@@ -18,7 +18,7 @@ import assaymark.market as market
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, CLASSES, GAP_LIMIT, Listing
-from assaymark.market.open import Condition, class_overviews, condition, gaps_of, quotes
+from assaymark.market.open import QualityReport, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
 from assaymark.notebook import CommandResult
 from assaymark.report.text import counted
@@ -276,7 +276,7 @@ def _listing(one: Listing) -> dict[str, object]:
     return {"id": one.id, "class": one.asset_class, "name": one.name, "listed": one.listed.isoformat(), "ended": ended}
 
 
-def check(folder: Path) -> CommandResult[Condition]:
+def check(folder: Path) -> CommandResult[QualityReport]:
     """Check the snapshot of a folder: digests, tables, then every check of `assaymark.market.open`.
 
     The lines list at most `LISTED` problems and as many notes.

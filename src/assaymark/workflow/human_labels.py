@@ -179,18 +179,18 @@ def stored_draw(folder: RunFolder) -> Draw | None:
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     """Add grades to the stored ones; the last of a grader for a text and dimension counts. Returns their number now."""
-    if wrong := [grade for grade in grades if parse_time(grade.at) is None]:
+    if wrong := [grade for grade in grades if zoned_time(grade.at) is None]:
         needed = "must be a time with its zone, such as 2025-03-01T12:00Z"
         problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{needed} (got {grade.at!r})") for grade in wrong)
         raise InputError("grades", problems)
     by_key: dict[tuple[str, str, str], HumanGrade] = {}
-    for label in sorted((*stored_grades(folder), *grades), key=lambda grade: parse_time(grade.at) or datetime.max):
+    for label in sorted((*stored_grades(folder), *grades), key=lambda grade: zoned_time(grade.at) or datetime.max):
         by_key[label.trajectory, label.grader, label.dimension] = label
     Store(folder).write(LABELS, by_key.values(), {"draw": content_id(stored_draw(folder))})
     return len(by_key)
 
 
-def parse_time(text: str) -> datetime | None:
+def zoned_time(text: str) -> datetime | None:
     """Parse a time with its zone; None if it is not one."""
     try:
         parsed = datetime.fromisoformat(text)
@@ -293,12 +293,12 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
 
 def draw_problem(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
     """Return why grades given at these times are not a random sample of these cycles; empty if they are."""
-    begun = parse_time(draw.at)
+    begun = zoned_time(draw.at)
     if dict(draw.strata) != dict(clusters) or draw.frame_sha256 != sha256_text(canonical_json(draw.frame)):
         return f"the draw is of {len(draw.frame)} other cycles"
     if redraw(draw) != draw.units:
         return "the draw does not follow from its seed"
-    first = min((when for time in times if (when := parse_time(time)) is not None), default=None)
+    first = min((when for time in times if (when := zoned_time(time)) is not None), default=None)
     if begun is None or (first is not None and first <= begun):
         return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
     return ""
@@ -317,7 +317,7 @@ class SamplingFrame:
     graded: bool = False
 
 
-def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+def honest_records(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return cycle and agent of each honest decision of replicate 1, and the cluster of each cycle."""
     first = [decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1]
     return {row.record_id: (row.cycle, row.agent.id) for row in first}, {row.cycle: row.cluster for row in first}

@@ -12,7 +12,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import find_rubric
-from assaymark.prompting import flagged
+from assaymark.prompting import with_flags
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.progress import watching
@@ -28,7 +28,7 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
     base, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
     if not names:
         raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
-    data = {name: _bytes(base / name) for name in names}
+    data = {name: _read_bytes(base / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
@@ -57,7 +57,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     folder.require()
     read_lock(folder)
     store = Store(folder)
-    data, season = _bytes(path), is_season(folder)
+    data, season = _read_bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
     if season and beside and any(judge.human for judge in stored_season(folder).season.panel):
         beside = AGGREGATE.encode() in data  # people on the panel grade parts of the scoring plan
@@ -121,7 +121,7 @@ def store_records(
     store = Store(folder)
     arrows: dict[RecordTable[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
-        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
+        DECISIONS: DECISIONS.to_arrow(map(with_flags, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in arrows.values()))}
     if all(store.done(table, basis) for table in arrows):
@@ -143,7 +143,7 @@ def _require_locked_on(folder: RunFolder, arrows: Mapping[RecordTable[Any], pa.T
         )
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:

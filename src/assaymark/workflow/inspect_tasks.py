@@ -239,7 +239,7 @@ def chat_messages(call: CallSpec) -> list[Any]:
     model = require_inspect("inspect_ai.model")
     kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
     return [
-        kinds[message.role](id=sha256_text(message.canonical)[:22], content=_plain(message.text), source="input")
+        kinds[message.role](id=sha256_text(message.canonical)[:22], content=_valid_utf8(message.text), source="input")
         for message in call.messages
     ]
 
@@ -281,7 +281,7 @@ def _answer(
         require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
     )  # fmt: skip
     assistant = model.ChatMessageAssistant(
-        id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
+        id=planned.call.key[:22], content=_valid_utf8(reply.text), source="generate", model=reply.model
     )
     usage = None
     if reply.input_tokens is not None and reply.output_tokens is not None:
@@ -308,12 +308,12 @@ def _answer(
             "status": judged.status,
             "call_key": judged.call_key,
             "lookahead_check": judged.lookahead_check,
-            "evidence": [_plain(quote) for quote in judged.evidence],
+            "evidence": [_valid_utf8(quote) for quote in judged.evidence],
         },
     )  # fmt: skip
 
 
-def _plain(text: str) -> str:
+def _valid_utf8(text: str) -> str:
     """``text`` as valid UTF-8: half of a surrogate pair becomes its escape."""
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -266,7 +266,7 @@ def _off_scale(scale: tuple[int, int], cell: str) -> str:
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Store the labels in files; returns the number of new grades. Reading the same file again changes nothing."""
     problems: list[Problem] = []
-    sheets, first = labelling.sheets, human_labels.parse_time(labelling.draw.at)
+    sheets, first = labelling.sheets, human_labels.zoned_time(labelling.draw.at)
     by_grader = {grader: labelling.labels(grader) for grader in sheets.graders}
     own_ids = {grader: {*labelling.ids_of(grader), *sheets.gold} for grader in sheets.graders}
     entries = {
@@ -333,7 +333,7 @@ def _row_problems(
     grade = row["grade"]
     if grade != CANNOT_SAY and not (_GRADE.fullmatch(grade) and low <= int(grade) <= high):
         yield "grade", _off_scale(labelling.texts.scale, grade)
-    when = human_labels.parse_time(row["at"])
+    when = human_labels.zoned_time(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
     elif drawn is not None and when <= drawn:
@@ -598,7 +598,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return SamplingFrame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
+    return SamplingFrame(*human_labels.honest_records(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(

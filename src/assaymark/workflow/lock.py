@@ -73,12 +73,12 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
 def cut_cycles(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """Cut the cycles of a substrate; with ``cycles`` only the first so many of each regime."""
     total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    cut = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
+    cut = cutting.cycles_of(minute_source(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
     return list(cut)
 
 
-def source_of(substrate: Substrate) -> cutting.MinuteSource:
+def minute_source(substrate: Substrate) -> cutting.MinuteSource:
     """Return the source of a substrate's minute bars: synthetic, or a file."""
     synthetic, windows = substrate.source == "synthetic", substrate.windows or {}
     return (
@@ -112,7 +112,7 @@ def probe_dates(
     if substrate is None:
         return ()
     cycles, probe = probe_sample(substrate, cut), substrate.date_probe
-    lows, highs = source_of(substrate).ranges()
+    lows, highs = minute_source(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
     for cycle, moment in zip(cycles, moments, strict=True):

@@ -13,8 +13,8 @@ import numpy as np
 
 import assaymark.metrology as metrology
 from assaymark.agents.controls import MADE_HERE
-from assaymark.agents.llm import unanswered
-from assaymark.claims.findings import missing_words
+from assaymark.agents.llm import is_unanswered
+from assaymark.claims.findings import describe_missing
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
@@ -25,7 +25,7 @@ from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
-from assaymark.workflow.human_labels import labels_of, people_basis, records_of, store_labels
+from assaymark.workflow.human_labels import honest_records, labels_of, people_basis, store_labels
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import count_parts, say
 from assaymark.workflow.run_folder import RunFolder
@@ -51,7 +51,7 @@ def measure_behaviour(store: Store, locked: Locked) -> list[Measurement]:
 
 def behaviour_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
     """Return the behaviour of an agent in one decision, with a check of each numeric limit if there is a portfolio."""
-    usable = not unanswered(decision)
+    usable = not is_unanswered(decision)
     checks: tuple[tuple[str, bool], ...] | None = None
     if usable and context.portfolio is not None:
         checks = ((UNSETTLED, False),)
@@ -104,7 +104,7 @@ def measure(
         measurements = [*_measurements(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)
         lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
-        for line in missing_words(lacking, study.inference.alpha):
+        for line in describe_missing(lacking, study.inference.alpha):
             say(line)
     return store.rows(MEASUREMENTS)
 
@@ -121,7 +121,7 @@ def _measurements(
     names = [name for name in study.claims.covariates if name != "log2"]
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: counts[name] for key, counts in texts.items()} for name in names}
-    people = labels_of(store.folder, *records_of(records))
+    people = labels_of(store.folder, *honest_records(records))
     if panel is None or style or people is not None:
         panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
                         progress=count_parts())  # fmt: skip

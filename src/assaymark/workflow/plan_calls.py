@@ -58,7 +58,7 @@ class ClaimDesign:
 
 
 PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
-"""Default prices of a record and of a judge call, which count calls; ``human`` is the price of a grade by a person."""
+"""Default prices, by which a cost is a number of judge calls; ``human`` would be the price of a grade by a person."""
 
 
 def claim_design(
@@ -334,12 +334,12 @@ def plan_calls_report(
     })  # fmt: skip
     options: tuple[CallOption, ...] = ()
     if budget_calls is not None:
-        given = plain, fewer, truth, components, budget_calls, cells
-        options = tuple(option for option, *_ in _setups(*given))
+        inputs = plain, fewer, truth, components, budget_calls, cells
+        options = tuple(option for option, *_ in _setups(*inputs))
         # The control cells alone change no score, so one study shows their effect without sampling error.
         repeats = [1 if option.name == "control cells" else min(studies, max(_FEWEST, studies * _LARGE // option.calls))
                    for option in options]  # fmt: skip
-        each = given, targets, adversarial, repeats, seed
+        each = inputs, targets, adversarial, repeats, seed
         with beside(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
             halves = _simulate_half(*each, 0), others()
         for option, n, *counts in zip(options, repeats, *halves, strict=True):
@@ -457,13 +457,13 @@ def _setups(
 
 
 def _simulate_half(
-    given: tuple[Any, ...], targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus],
+    inputs: tuple[Any, ...], targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus],
     repeats: Sequence[int], seed: int, first: int,
 ) -> list[dict[str, int]]:  # fmt: skip
     """Simulate every second study of each option from ``first`` on; empty for an option that is not affordable."""
     return [
         _simulate(way, targets, adversarial, range(first, n, 2), [seed, place]) if way[0].state == "ok" else {}
-        for place, (way, n) in enumerate(zip(_setups(*given), repeats, strict=True))
+        for place, (way, n) in enumerate(zip(_setups(*inputs), repeats, strict=True))
     ]
 
 

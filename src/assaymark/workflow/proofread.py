@@ -19,7 +19,7 @@ from assaymark import __version__
 from assaymark.claims.certification import VERDICTS_FORMAT, VerdictFile
 from assaymark.claims.proofread import ClaimCheck, Mark, RunVerdicts, TextCheck, proofread_sentence
 from assaymark.claims.sentences import LONGEST, RunNames
-from assaymark.errors import InputError, Problem, UnknownNameError, foreign, problems_of
+from assaymark.errors import InputError, Problem, UnknownNameError, foreign_format, problems_of
 from assaymark.records import AGGREGATE, write_atomic
 from assaymark.text import clean, visible
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
@@ -383,7 +383,7 @@ def read_document(path: Path, run: RunVerdicts) -> Document:
             text = raw.decode("utf-8")
             problem = "is no text: it has zero bytes" if "\x00" in text else ""
         except UnicodeDecodeError as exc:
-            problem = foreign(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
+            problem = foreign_format(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
     if problem:
         raise InputError(str(path), [Problem("", problem)])
 

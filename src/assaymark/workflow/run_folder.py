@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
-from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign_format
 from assaymark.records import JSON, as_object, canonical_json, sync_folder, to_json
 from assaymark.records import write_atomic as write_atomic
 
 if TYPE_CHECKING:
     from assaymark.engine import Ledger
-    from assaymark.report.site import Kind
+    from assaymark.report.site import SiteKind
 from datetime import datetime
 
 from assaymark.plan import Frozen
@@ -161,7 +161,7 @@ def read_text(path: Path, noun: str) -> str:
     except FileNotFoundError:
         raise missing(path, noun) from None
     except UnicodeDecodeError as exc:
-        kind = foreign(exc.object[:8])
+        kind = foreign_format(exc.object[:8])
         problem = Problem(f"byte {exc.start}", f"this {noun} is not UTF-8 text")
         raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:
@@ -192,7 +192,7 @@ def read_json(path: Path, noun: str) -> JSON:
         raise LedgerError(f"{path}: this {noun} is damaged at line {exc.lineno} ({exc.msg})") from None
 
 
-def kind_of(folder: RunFolder) -> Kind:
+def kind_of(folder: RunFolder) -> SiteKind:
     """Return the kind of run in a folder; "study" by default."""
     form = str(read_lock(folder).get("format"))
     if "benchmark" in form or "season" in form:

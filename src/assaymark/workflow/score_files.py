@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
-from assaymark.claims.certification import tally_of, verdict_file
+from assaymark.claims.certification import count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Collapsed, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, display_parts
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -92,12 +92,12 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", display_parts(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
         """The number of verdicts of each level."""
-        return tally_of(self.verdicts)
+        return count_levels(self.verdicts)
 
     def lines(self) -> list[str]:
         """Return lines for the terminal: size, plan, agreement, and supported claims."""
@@ -205,11 +205,12 @@ def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
 
 
 def is_large(path: Path) -> bool:
-    """True if a file is Parquet with enough rows to be read in parts."""
-    if is_parquet(path):
+    """True if a Parquet file, or those of a folder together, have enough rows to be read in parts."""
+    rows = 0
+    for file in path.rglob("*.parquet") if path.is_dir() else (path,):
         with suppress(pa.ArrowException, OSError):  # the reader reports the problem
-            return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
-    return False
+            rows += pq.read_metadata(file).num_rows if is_parquet(file) else 0
+    return rows >= STREAMED_FROM
 
 
 def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
@@ -270,7 +271,7 @@ def measure_columns(
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decide(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    return _decide_table(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
 def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
@@ -290,7 +291,7 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) 
     measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decide(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    return _decide_table(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
 def _lacking_words(count: int, unit: str = "cycle") -> str:
@@ -303,7 +304,7 @@ def _unused_note(columns: Sequence[str]) -> list[str]:
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
-def _decide(
+def _decide_table(
     path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip
@@ -403,7 +404,7 @@ def computing_of(
     """Return the settings from the options of the command line; None if none is given."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
-    from assaymark.engine.compute import way
+    from assaymark.engine.compute import backend_named
 
     how = how or ("ray" if address is not None else "processes")
     problems = []
@@ -415,7 +416,7 @@ def computing_of(
         problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
     if problems:
         raise InputError("measure", problems)
-    return Computing(way(how), workers, address, deadline_s)
+    return Computing(backend_named(how), workers, address, deadline_s)
 
 
 def folder_sums(

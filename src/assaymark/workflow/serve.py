@@ -89,12 +89,12 @@ class RunServer:
     def answer(self, target: str, host: str | None) -> Response:
         """Return the response to ``GET target``; errors become responses too."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in self.hosts:
-            return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
+            return _error_page(421, "This server answers under its own names only; --allow-host NAME adds one.")
         try:
             path = unquote(urlsplit(target).path)
-            return self._dynamic(path) or self._file(path) or _missing(404, "There is no such page in this folder.")
+            return self._dynamic(path) or self._file(path) or _error_page(404, "There is no such page in this folder.")
         except (AssayError, OSError, ValueError) as exc:
-            return _missing(500, str(exc))
+            return _error_page(500, str(exc))
 
     def _dynamic(self, path: str) -> Response | None:
         if self.site:
@@ -103,19 +103,19 @@ class RunServer:
         if path == "/":
             return Response(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
-            return _page(render_live(self.progress(), report=front))
+            return _html_page(render_live(self.progress(), report=front))
         if path == "/live.json":
             return Response(200, json.dumps(self.progress().facts()).encode(), _KINDS[".json"])
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
-            return _missing(404, "This folder has no ledger.")
+            return _error_page(404, "This folder has no ledger.")
         with Ledger.open(self.folder.ledger, create=False) as ledger:
             try:
                 call = ledger.call(match[1])
             except LedgerError as exc:
-                return _missing(404, str(exc))
-            return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
+                return _error_page(404, str(exc))
+            return _html_page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
     def progress(self) -> LiveView:
         """Return the progress of the run, read at most once a second for all viewers."""
@@ -142,12 +142,12 @@ class RunServer:
         return Response(200, file.read_bytes(), _KINDS[file.suffix])
 
 
-def _page(html: str, status: int = 200) -> Response:
+def _html_page(html: str, status: int = 200) -> Response:
     return Response(status, html.encode("utf-8", "replace"))
 
 
-def _missing(status: int, reason: str) -> Response:
-    return _page(render_missing(reason), status)
+def _error_page(status: int, reason: str) -> Response:
+    return _html_page(render_missing(reason), status)
 
 
 def _host(name: str) -> str:
@@ -171,14 +171,14 @@ class LabelServer:
     def answer(self, target: str, host: str | None) -> Response:
         """Return the response to ``GET target``: a grading page with the labels given so far."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in _OWN:
-            return _missing(421, "This server answers under 127.0.0.1 and localhost only.")
+            return _error_page(421, "This server answers under 127.0.0.1 and localhost only.")
         grader = self._grader(target, "")
         if grader is None:
-            return _missing(404, "There is no such page. The address is in the terminal; each start has a new one.")
+            return _error_page(404, "There is no such page. The address is in the terminal; each start has a new one.")
         try:
-            return _page(label_page(self.labelling.sheet(grader), labels=self.labelling.labels(grader)))
+            return _html_page(label_page(self.labelling.sheet(grader), labels=self.labelling.labels(grader)))
         except (AssayError, OSError, ValueError) as exc:
-            return _missing(500, str(exc))
+            return _error_page(500, str(exc))
 
     def receive(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
         """Store the label in ``POST target``, if the request comes from a page of this server."""
@@ -306,7 +306,7 @@ def join_runs(
         for at, (key, (_, pages)) in enumerate(shown.items()):
             note("writing pages", at, len(shown))
             pages(out / key, sites.site_of(links, key))
-        write_atomic(out / "index.html", sites.render_front(fronts, title))
+        write_atomic(out / "index.html", sites.render_site_index(fronts, title))
 
     files = runs.replace_site(site, _NAME, "", write)
     note("writing pages", len(shown), len(shown))
@@ -317,7 +317,7 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
-        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
+        return sites.study_entry(run), lambda out, site: runs.replace_files(out, each_page(run, site))
     read = None if calls == "none" else ask.calls_of(folder)
     match runs.kind_of(folder):
         case "portbench":
@@ -325,24 +325,24 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
             from assaymark.workflow.tracks.benchmark import decide_bench
 
             bench = decide_bench(folder)
-            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
+            return sites.benchmark_entry(bench), lambda out, site: runs.replace_files(
                 out, each_benchmark_page(bench, site, read)
             )
         case "season":
             from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
 
             season, measured, *_ = decide_judged_season(folder)
-            return sites.front_of_season(season), lambda out, site: write_season(
+            return sites.season_entry(season), lambda out, site: write_season(
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
             sheets, agreement = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
             answers = ask.stored_answers(folder)
-            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
+            return sites.judges_entry(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
             shown = study_contents(folder)
-            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
+            return sites.study_entry(shown[0]), lambda out, site: runs.replace_files(
                 out, study_pages(shown, site, calls)
             )

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
+from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, is_unanswered, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
@@ -314,7 +314,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
         say(line)
     asking.print_raised(models)
     records, controls = list(decisions), study.controls
-    usable = [decision for decision in decisions if not unanswered(decision)]
+    usable = [decision for decision in decisions if not is_unanswered(decision)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
         from assaymark.agents.controls import cell_decisions

@@ -122,7 +122,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         if not there:
             prepare(target, study)
         check_plan(target, study, source, models)
-        stages, notes = _stages(target, study)
+        stages, notes = _planned_stages(target, study)
         stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
             stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
@@ -132,7 +132,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
     """Estimate the calls and the cost of `assaymark judge`."""
     study = open_locked(folder).study
-    stages, notes = _stages(folder, study)
+    stages, notes = _planned_stages(folder, study)
     return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
@@ -144,7 +144,7 @@ def expect_datasheets(
     return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
 
 
-def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
+def _planned_stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
     """Return the calls of a locked study's agents and judges by stage, and notes on what is estimated or left out."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:

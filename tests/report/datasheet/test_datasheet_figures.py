@@ -37,7 +37,7 @@ def texts(panel):
 
 
 def ticks(panel, anchor):
-    """Where the labels of an axis stand: across for "middle", down (the line, not the baseline) for "end"."""
+    """Positions of axis labels: across for "middle", down (of the line, not the baseline) for "end"."""
     key, shift = ("x", 0) if anchor == "middle" else ("y", 4)
     found = [t for t in elements(panel, "text") if t["anchor"] == anchor and t["class"] in ("tk", "tb12")]
     return {t["text"]: float(t[key]) - shift for t in found}
@@ -53,14 +53,14 @@ def test_every_pair_class_has_a_fill_of_its_own_without_any_hue_and_lengths_of_a
     widths = np.array([float(r["width"]) for r in elements(panel, "rect") if r["height"] == "28"])
     assert np.allclose(widths / widths.sum(), np.array([6, 14, 10, 30]) / 60, atol=0.002)
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
-    shapes = [charts.series(at)[0] for at in range(5)]
-    assert (len(set(shapes)), [charts.series(at)[1] for at in range(16)].count("k1")) == (5, 1), "by shape too"
+    shapes = [charts.marker_style(at)[0] for at in range(5)]
+    assert (len(set(shapes)), [charts.marker_style(at)[1] for at in range(16)].count("k1")) == (5, 1), "by shape too"
 
 
 @given(st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(sorted))
 def test_counts_below_a_stack_never_touch(rows):
     centres, widths = [c for c, _ in rows], [w for _, w in rows]
-    found = charts.apart(centres, widths, 524)
+    found = charts.spread_labels(centres, widths, 524)
     assert all(b - a >= (v + w) / 2 - 1e-6 for (a, v), (b, w) in pairwise(zip(found, widths, strict=True)))
     assert found[0] - widths[0] / 2 >= -1e-6
     assert found[-1] + widths[-1] / 2 <= 524 + 1e-6
@@ -74,9 +74,9 @@ def test_a_point_lies_where_its_two_shares_are_and_labels_take_the_first_free_sp
     flat, upright = (m for m in elements(panel, "line") if m["class"] == "k1l")
     assert [float(flat[key]) for key in ("x1", "x2")] == pytest.approx([across["0.1"], across["0.3"]], abs=0.2)
     assert [float(upright[key]) for key in ("y1", "y2")] == pytest.approx([down["0.2"], down["0"]], abs=0.2)
-    one, whole = (("name",), tuple(charts.around(100, 100))), charts.Box(0, 0, 300, 300)
-    assert list(charts.placed([one], [], whole)) == [one[1][0]]
-    (moved,) = charts.placed([one], [charts.Box(105, 80, 200, 120)], whole)
+    one, whole = (("name",), tuple(charts.spots_around(100, 100))), charts.Box(0, 0, 300, 300)
+    assert list(charts.place_labels([one], [], whole)) == [one[1][0]]
+    (moved,) = charts.place_labels([one], [charts.Box(105, 80, 200, 120)], whole)
     assert moved == one[1][3], "above and below touch the taken box by two pixels"
 
 
@@ -132,7 +132,7 @@ def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve_and_equal_points_n
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5))
 def test_an_axis_holds_what_is_drawn_on_it(values):
     rows = [charts.AxisRow("r", "", "", value, (value - 0.1, value + 0.1)) for value in values]
-    first, last, step = charts.axis_of(rows, against=0.0)
+    first, last, step = charts.value_axis(rows, against=0.0)
     assert first * step <= min(min(values) - 0.1, 0) + 1e-6
     assert last * step >= max(max(values) + 0.1, 0) - 1e-6
     assert last - first <= 9

@@ -39,7 +39,7 @@ def paths(run=SEASON, agent="Alder"):
     baselines = sorted(
         (one for one in run.paths if one.baseline), key=lambda one: (one.name not in portbench.EQUAL_WEIGHT, one.name)
     )
-    return [season_pages.on_days(one, own.days) for one in (own, *baselines)]
+    return [season_pages.nav_on_days(one, own.days) for one in (own, *baselines)]
 
 
 def told(nav, first: int, last: int) -> tuple[float, float]:
@@ -49,12 +49,12 @@ def told(nav, first: int, last: int) -> tuple[float, float]:
     for value in part:
         top = max(top, value)
         deepest = min(deepest, value / top - 1)
-    assert deepest == pytest.approx(float(charts.falls(part).min()))
+    assert deepest == pytest.approx(float(charts.drawdowns(part).min()))
     return 100 * (part[-1] / part[0] - 1), 100 * deepest
 
 
 def shown(page, where="[data-brush]") -> list[tuple[float, float]]:
-    """What the page says of every line."""
+    """The two shares that the page shows for each line."""
     found = []
     for text in page.locator(f"{where} li").all_inner_texts():
         shares = [float(share.replace("−", "-").replace(",", ".")) for share in SHARE.findall(text)]
@@ -72,7 +72,7 @@ def said_days(page) -> tuple[int, int]:
 
 
 def agrees(page, first: int, last: int) -> None:
-    """What is shown is what Python computes, to the tenth of a percent that is shown."""
+    """Assert that the shown shares equal those computed in Python, to a tenth of a percent."""
     for seen, nav in zip(shown(page), paths(), strict=True):
         assert seen == pytest.approx(told(nav, first, last), abs=0.0501)
 

@@ -11,7 +11,7 @@ import pytest
 from browsing import APART, UNFOLD
 from looking import AXE, CSS_RULES, RULES, SHORTENED, axe_source
 
-from assaymark.notebook import Rows, html
+from assaymark.notebook import Rows, render_html
 from assaymark.report import bench_parts, judges_parts, season_parts, study_parts
 
 pytestmark = pytest.mark.browser
@@ -44,7 +44,7 @@ def everything() -> str:
         judges_parts([judged_sheets.quay(), judged_sheets.hostile()]), season,
     ]  # fmt: skip
     rows = Rows(run.measurements), Rows(run.verdicts), run.verdicts[0], run.measurements[0]
-    return "".join([*map(html, shown), *(one._repr_html_() for one in rows)])
+    return "".join([*map(render_html, shown), *(one._repr_html_() for one in rows)])
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_results_are_readable_run_nothing_and_leave_the_rest_of_the_notebook_as_
 def test_no_label_of_a_figure_is_clipped_or_lies_on_another_and_little_room_has_the_narrow_figure(page):
     season = season_parts(made_season.made_season(hostile=False), made_season.made_catalogue())
     sheets = judges_parts([judged_sheets.quay(), judged_sheets.north()])
-    show(page, "light", 480, "".join(map(html, [study_parts(full_runs.full()), sheets, season])))
+    show(page, "light", 480, "".join(map(render_html, [study_parts(full_runs.full()), sheets, season])))
     for width, narrow in ((480, {True}), (960, None), (1200, {False})):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(APART) == [], width

@@ -1,4 +1,4 @@
-"""What a notebook shows of whole results: the words and figures of the pages, and nothing that reaches out of it."""
+"""Whole results in a notebook: the words and figures of the pages, and no link to the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import judged_sheets
 import made_season
 import pytest
 
-from assaymark.notebook import Collapsed, Drawing, Grid, Quote, html, text
+from assaymark.notebook import Collapsed, Drawing, Grid, Quote, render_html, render_text
 from assaymark.report import Figure, bench_parts, drawing, judges_parts, render_pages, season_parts, study_parts
 
 CATALOGUE = made_season.made_catalogue()
@@ -69,7 +69,7 @@ def every(parts):
 @pytest.mark.parametrize("name", RUNS)
 def test_it_is_text_tables_and_figures_with_names_and_styles_of_their_own(name):
     parts = list(RUNS[name]())
-    page = html(parts)
+    page = render_html(parts)
     found = Elements(page).found
     assert {tag for tag, _ in found} <= ELEMENTS
     for key, value in ((key, value) for _, attributes in found for key, value in attributes.items()):
@@ -91,7 +91,7 @@ def test_it_is_text_tables_and_figures_with_names_and_styles_of_their_own(name):
     for picture in (svg for part in every(parts) if isinstance(part, Drawing) for svg in (part.wide, part.narrow)):
         assert re.search(r"<title [^>]*>[^<]+</title><desc [^>]*>[^<]+</desc>", picture)
         assert 'role="img"' in picture
-    lines = text(parts).splitlines()  # a terminal has it too
+    lines = render_text(parts).splitlines()  # a terminal has it too
     assert 0 < max(map(len, lines)) <= 100
     assert "\x1b" not in "".join(lines)
 

@@ -1,4 +1,4 @@
-"""What is measured of an invented season."""
+"""Measurements of an invented season."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site of a season hands on: valid feeds, a calendar, files without what may not be shown, and its states."""
+"""The files of a season's site: valid feeds, a calendar, tables without hidden values, and states of the season."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hostile() -> dict[str, str]:
 
 def published(run: season_pages.SeasonRun, day: str, **levels: str) -> dict:
     """A publication of an earlier day in which some claims, by the first word of what they are about, differ."""
-    found = season_pages.verdicts_of(season_pages.SeasonIndex.of(run, season_pages.Language(made.made_catalogue())))
+    found = season_pages.verdict_records(season_pages.SeasonIndex.of(run, season_pages.Language(made.made_catalogue())))
     for line in found["verdicts"]:
         if (level := levels.get(line["about"].partition(":")[0])) is not None:
             line |= {"level": level, "sentence": "SAID THEN", "condition": "", "not_supported": "What it was about"}

@@ -40,7 +40,7 @@ def with_order(claimed: str = "qualified", **fields) -> dict[str, str]:
 def test_every_measurement_has_one_row_and_numbers_of_claims_and_the_panel_lead_to_theirs(folder):
     run, rows = made_season(), shown(site("eight")[f"{folder}measurements.html"])
     assert len(rows) == len(run.measurements)
-    for item, row in season_pages.measured_pages(run.measurements)["measurements.html"]:
+    for item, row in season_pages.paged_measurements(run.measurements)["measurements.html"]:
         for label in set(item.labels.values()) & {one.name for one in (*run.plan.agents, *run.plan.panel)}:
             assert label in rows[row.id]
     for page in ("claims.html", "panel.html", "index.html"):
@@ -50,7 +50,7 @@ def test_every_measurement_has_one_row_and_numbers_of_claims_and_the_panel_lead_
     panel = set(re.findall(r"measurements\.html#([^\"]+)", site("eight")[f"{folder}panel.html"]))
     for name in ("kappa", "noise", "invalid", "alone", "self_preference"):
         mine = [one for one in run.measurements if one.name == f"season.{name}"]
-        assert {row.id for _, row in season_pages.measured_pages(mine)["measurements.html"]} & panel, name
+        assert {row.id for _, row in season_pages.paged_measurements(mine)["measurements.html"]} & panel, name
 
 
 def test_a_row_reads_in_its_language():
@@ -67,14 +67,14 @@ def test_the_numbers_of_an_unsupported_pair_and_of_a_shared_rank_are_not_shown()
     ((_, english),), ((_, german),) = (shown(made[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
     assert english == "Difference over periods Alder and Fir not shown: no supported order 8 common periods paired"
     assert "Alder und Fir nicht gezeigt: keine belegte Rangfolge" in german
-    links = {item.id: row.id for item, row in season_pages.measured_pages(season.measurements)["measurements.html"]}
+    links = {item.id: row.id for item, row in season_pages.paged_measurements(season.measurements)["measurements.html"]}
     for place in season.decided.places:
         item = next(one for one in season.measurements if one.id == f"season.total[agent={place.agent}]")
         ranged = "range of the judges; it shares its tier" in rows[links[item.id]]
         assert ranged == (not place.shown and item.value is not None)
     # Neither place nor link tells who leads.
     turned = replace(ITEM, labels={**ITEM.labels, "high": "Alder", "low": "Fir"})
-    first, second = (season_pages.measured_pages((one,))["measurements.html"] for one in (ITEM, turned))
+    first, second = (season_pages.paged_measurements((one,))["measurements.html"] for one in (ITEM, turned))
     assert [row.id for _, row in first] == [row.id for _, row in second]
 
 

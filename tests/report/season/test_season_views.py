@@ -1,4 +1,4 @@
-"""What stands in single cells of a season's pages."""
+"""The contents of single cells on a season's pages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
     assert ends[0] <= min(points) + 0.5
     assert ends[-1] >= max(points) - 0.5
     for value in points:
-        assert band(value) == band(float(season_pages.whole(value)))
+        assert band(value) == band(float(season_pages.round_points(value)))
 
 
 @pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
@@ -129,14 +129,14 @@ def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():
 
 
 def test_a_measurement_reads_with_its_interval_and_n_or_says_why_there_is_none():
-    assert season_pages.measured(measurement("season.kappa", 0.314, low=0.2, high=0.4), ENGLISH) == (
+    assert season_pages.result_words(measurement("season.kappa", 0.314, low=0.2, high=0.4), ENGLISH) == (
         "0.31 (0.20 to 0.40), n = 5 agents"
     )
-    assert season_pages.measured(measurement("season.return", 0.0424), GERMAN) == "+4,2\u00a0%, n = 5 Agenten"
-    assert season_pages.measured(measurement("season.kappa", None, state="not defined: one judge"), GERMAN) == (
+    assert season_pages.result_words(measurement("season.return", 0.0424), GERMAN) == "+4,2\u00a0%, n = 5 Agenten"
+    assert season_pages.result_words(measurement("season.kappa", None, state="not defined: one judge"), GERMAN) == (
         "nicht definiert: ein einziger Richter"
     )
-    assert season_pages.measured(measurement("season.thrash", 3.0), ENGLISH) == "3, n = 5 agents"
+    assert season_pages.result_words(measurement("season.thrash", 3.0), ENGLISH) == "3, n = 5 agents"
 
 
 @pytest.mark.parametrize("words", [ENGLISH, GERMAN])

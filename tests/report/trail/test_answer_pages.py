@@ -61,17 +61,17 @@ def test_a_measurement_leads_to_the_first_of_its_answers_and_counts_them():
         ("filler.preference", {"prompt": "tie-allowed"}, 1), ("pair.invalid_share", {"prompt": "tie-allowed"}, 11),
         ("repeat.stability", {}, 14), ("point.slope", {"dimension": "risk"}, 2),
     ):  # fmt: skip
-        [ref] = BOOK.rests(measured(name, **labels))
+        [ref] = BOOK.lineage(measured(name, **labels))
         assert str(ref) == f"{count} answer{'s' * (count > 1)}"
         path, _, anchor = ref.href.partition("#")
         assert anchor in read(made[path]).ids
-    assert BOOK.rests(measured("dark_current", prompt="tie-allowed")) == ()
-    assert BOOK.rests(measured("drift", quantity="threshold")) == ()
+    assert BOOK.lineage(measured("dark_current", prompt="tie-allowed")) == ()
+    assert BOOK.lineage(measured("drift", quantity="threshold")) == ()
 
 
 def test_agreement_of_two_judges_leads_to_the_answers_of_both():
     item = Measurement(name="between.kappa", labels={"a": "other", "b": "quay"}, value=1.0, n=1, n_of="", method="")
-    assert [str(ref) for ref in BOOK.rests(item)] == ["1 answer by other", "14 answers by quay"]
+    assert [str(ref) for ref in BOOK.lineage(item)] == ["1 answer by other", "14 answers by quay"]
 
 
 def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():

@@ -38,7 +38,7 @@ def run() -> portbench.BenchRun:
     ]  # fmt: skip
     answers = {
         name: [
-            questions.Scored(
+            questions.ScoredReply(
                 runs.question(f"T{at}-{n}", at - 1, "bull" if n else "bear"), condition,
                 score := questions.QAScore(0.5, "ok" if n else "invalid"), score, key=key(name, at, n, condition),
             )
@@ -103,7 +103,7 @@ def test_measurements_count_what_they_rest_on():
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
-        return [(str(ref), ref.href.partition("#")[0]) for ref in trail.rests(item)]
+        return [(str(ref), ref.href.partition("#")[0]) for ref in trail.lineage(item)]
 
     for labels, said in (
         ({}, "21 among the answers"), ({"template": "T4"}, "3 among the answers"),
@@ -155,7 +155,7 @@ def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
 def test_nothing_from_a_model_is_markup():
     bad = runs.HOSTILE
     score = questions.QAScore(0.5, bad, {}, bad)
-    answers = {bad: [questions.Scored(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
+    answers = {bad: [questions.ScoredReply(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
     found = portbench.render_benchmark(replace(run(), answers=answers))
     [page] = [page for path, page in found.items() if path.startswith("answers/")]
     assert read(page).tags.count("script") == 1

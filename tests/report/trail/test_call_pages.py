@@ -173,12 +173,12 @@ def on_a_page(markup: str) -> str:
 
 @given(ANY)
 def test_a_text_can_be_read_back_to_the_last_character(text):
-    assert raw_texts(on_a_page(record_pages.visible(text))) == {"x": [text]}
+    assert raw_texts(on_a_page(record_pages.reveal(text))) == {"x": [text]}
 
 
 @given(ANY)
 def test_nothing_of_a_text_is_markup_or_unseen(text):
-    shown = re.sub(r'<i class="u">U\+[0-9A-F]{4,6}</i>', "", record_pages.visible(text))
+    shown = re.sub(r'<i class="u">U\+[0-9A-F]{4,6}</i>', "", record_pages.reveal(text))
     assert not set("<>") & set(shown)
     assert all(char.isprintable() or char in "\n\t" or char.isspace() for char in shown)
     assert "\r" not in shown
@@ -186,12 +186,12 @@ def test_nothing_of_a_text_is_markup_or_unseen(text):
 
 def test_a_text_that_looks_like_a_mark_of_ours_is_not_taken_for_one():
     text = '<i class="u">U+0041</i>'
-    assert raw_texts(on_a_page(record_pages.visible(text))) == {"x": [text]}
+    assert raw_texts(on_a_page(record_pages.reveal(text))) == {"x": [text]}
 
 
 @pytest.mark.parametrize("text", ["x" * 3000, "\x00" * 3000, "&" * 3000, "中" * 3000, "😀" * 3000])
 def test_a_long_text_is_cut_in_its_middle_and_says_by_how_much(text):
-    found, left_out = record_pages.shown_text(text, 1000)
+    found, left_out = record_pages.fit_markup(text, 1000)
     kept = re.split(r"<b class=\"cut\">\[[\d,]+ characters are left out here\]</b>", found)
     head, tail = (raw_texts(on_a_page(part))["x"][0] for part in kept)
     assert text.startswith(head)
@@ -203,5 +203,5 @@ def test_a_long_text_is_cut_in_its_middle_and_says_by_how_much(text):
 
 @given(ANY, st.integers(0, 60))
 def test_only_a_text_above_the_limit_is_cut(text, limit):
-    _, left_out = record_pages.shown_text(text, limit)
-    assert (left_out == 0) == (len(record_pages.visible(text).encode()) <= limit or not text)
+    _, left_out = record_pages.fit_markup(text, limit)
+    assert (left_out == 0) == (len(record_pages.reveal(text).encode()) <= limit or not text)

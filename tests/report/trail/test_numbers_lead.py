@@ -25,7 +25,7 @@ def section(name: str, page: str, anchor: str) -> str:
 
 
 def row(name: str, page: str, anchor: str) -> tuple[str, str]:
-    """What a measurement is called, and its value."""
+    """The title and the value of a measurement, from its row on a page."""
     [found] = re.findall(
         rf'<tr [^>]*id="{anchor}"[^>]*><th scope="row">(.*?)</th>.*?data-l="Value">(.*?)</td>', pages(name)[page]
     )

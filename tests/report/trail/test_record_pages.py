@@ -50,7 +50,7 @@ def rests(name: str, **labels: str) -> list[tuple[str, str]]:
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():
     ids = Counter(name for outline in outlines().values() for name in outline.ids)
-    judgments = [record_pages.anchor(one) for rows in run().judgments.values() for one in rows]
+    judgments = [record_pages.row_id(one) for rows in run().judgments.values() for one in rows]
     assert len(set(judgments)) == len(judgments)
     assert {ids[name] for name in judgments} == {1}
     assert {ids[place.partition("#")[2]] for place in trail().decisions.values()} == {1}
@@ -68,7 +68,7 @@ def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
     shelf = record_pages.StudyProvenance.of(replace(base, judgments={"panel": many}, texts=base.decisions))
     [group] = shelf.groups
     assert len(group.pages) > 2
-    assert sorted(map(record_pages.anchor, group.judgments)) == sorted(map(record_pages.anchor, many))
+    assert sorted(map(record_pages.row_id, group.judgments)) == sorted(map(record_pages.row_id, many))
     assert len({path for path, _ in group.pages}) == len(group.pages)
 
 

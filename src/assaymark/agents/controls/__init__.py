@@ -9,13 +9,13 @@ pass `admissible`, which checks texts of any author.
 
 from __future__ import annotations
 
-from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed
+from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed_checks
 from assaymark.agents.controls.compose import (
-    CONTROL, MADE_HERE, cell_decision, cell_decisions, checked, fact_flip, length_matched, paraphrase, terse_right,
-    verbose_wrong,
+    CONTROL, MADE_HERE, cell_decision, cell_decisions, fact_flip, length_matched, paraphrase, terse_right,
+    verbose_wrong, with_checks,
 )  # fmt: skip
 
 __all__ = [
     "CELL_KINDS", "CONTROL", "DERIVED_KINDS", "MADE_HERE", "Composed", "admissible", "cell_decision", "cell_decisions",
-    "checked", "fact_flip", "failed", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
+    "fact_flip", "failed_checks", "length_matched", "paraphrase", "terse_right", "verbose_wrong", "with_checks",
 ]  # fmt: skip

@@ -90,7 +90,7 @@ class Composed:
     admissibility: tuple[AdmissibilityCheck, ...] = ()
 
 
-def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
+def failed_checks(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
     """Return the checks that did not pass."""
     return tuple(check for check in checks if not check.passed)
 
@@ -108,7 +108,7 @@ class SettledBook:
     limits: Mapping[str, float]
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> SettledBook:
+def book_after(context: Context, actions: Sequence[Action]) -> SettledBook:
     """Return the portfolio of a context after orders; raises an error if they cannot be settled."""
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
@@ -129,15 +129,15 @@ def book_of(context: Context, actions: Sequence[Action]) -> SettledBook:
     return SettledBook(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
 
 
-def book_if_any(context: Context, actions: Sequence[Action]) -> SettledBook | None:
+def try_book_after(context: Context, actions: Sequence[Action]) -> SettledBook | None:
     """Return the portfolio after orders; None if the context has none, or if the orders are target weights."""
     try:
-        return book_of(context, actions)
+        return book_after(context, actions)
     except (InputError, NotMeasurableError):
         return None
 
 
-def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
+def context_values(context: Context, actions: Sequence[Action]) -> list[float]:
     """Return every value in the context or decision: facts, portfolio, limits, orders, and differences within a field.
 
     A number that equals none of them, as printed or in percent, is unsupported.
@@ -152,14 +152,14 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
     sizes += [rule.limit for rule in context.constraints]
     for action in actions:
         sizes += [abs(size) for size in (action.quantity, action.price, action.weight) if size is not None]
-    if (book := context.portfolio) is not None:
-        sizes += [book.cash, book.nav, *map(abs, book.positions.values())]
-        if (after := book_if_any(context, actions)) is not None:
+    if (portfolio := context.portfolio) is not None:
+        sizes += [portfolio.cash, portfolio.nav, *map(abs, portfolio.positions.values())]
+        if (after := try_book_after(context, actions)) is not None:
             sizes += map(abs, (*after.amounts.values(), *after.after.weights.values()))
     return [value for value in sizes if math.isfinite(value)]
 
 
-def is_held(values: Sequence[float], size: float, half: float) -> bool:
+def matches_any(values: Sequence[float], size: float, half: float) -> bool:
     """True if a printed size equals any value within ``half`` a last digit, as a ratio or as a percentage."""
     return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
 
@@ -211,8 +211,8 @@ class Feature:
             else:
                 value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
             size = abs(float(self.printed(value).rstrip("%")))
-            gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
-            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(sizes, size, 0.005):
+            difference = size + shown if (value > 0) != (true > 0) else abs(size - shown)
+            if difference >= 0.4 * max(size, shown) and difference >= 0.1 and not matches_any(sizes, size, 0.005):
                 return value
         return None
 
@@ -276,10 +276,10 @@ class PrintedFigure:
         body = f"{abs(value):{',' if self.grouped else ''}.{self.decimals}f}"
         return sign + body + self.quote[len(self.quote.rstrip("% ")) :]
 
-    def far_from(self, one: float, other: float) -> bool:
+    def far_from(self, value: float, other: float) -> bool:
         """True if a difference is too large to be due to rounding or truncation at this precision."""
-        gap = abs(one - other)
-        return gap >= FAR_STEPS * self.step and gap >= FAR_SHARE * max(abs(one), abs(other))
+        difference = abs(value - other)
+        return difference >= FAR_STEPS * self.step and difference >= FAR_SHARE * max(abs(value), abs(other))
 
 
 def figures_in(text: str) -> tuple[PrintedFigure, ...]:
@@ -339,7 +339,7 @@ def mentions_in(text: str, context: Context) -> list[InstrumentMention]:
     return [InstrumentMention(match.start(), match.end(), owner[match.group()]) for match in matches]
 
 
-def figures_beside(text: str, mentions: Sequence[InstrumentMention]) -> list[PrintedFigure]:
+def figures_outside(text: str, mentions: Sequence[InstrumentMention]) -> list[PrintedFigure]:
     """Return the figures that are not part of a name."""
     return [figure for figure in figures_in(text) if not any(m.start <= figure.start < m.end for m in mentions)]
 
@@ -422,13 +422,13 @@ def statements_of(
             span = next((part for part in parts if part[:1].isdigit()), "")
             fields.setdefault(fact.instrument, []).append((fact.field, kinds, span, float(fact.value), fact.unit))
     mentions, statements, unread = mentions_in(text, context), list[StatedNumber](), list[PrintedFigure]()
-    figures = figures_beside(text, mentions)
+    figures = figures_outside(text, mentions)
     for start, end in sentences_of(text):
-        near = [figure for figure in figures if start <= figure.start < end]
+        in_sentence = [figure for figure in figures if start <= figure.start < end]
         nearby = [mention for mention in mentions if start <= mention.start < end]
-        for at, figure in enumerate(near):
-            lead = text[near[at - 1].end if at else start : figure.start].lower()
-            tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
+        for at, figure in enumerate(in_sentence):
+            lead = text[in_sentence[at - 1].end if at else start : figure.start].lower()
+            tail = text[figure.end : in_sentence[at + 1].start if at + 1 < len(in_sentence) else end].lower()
             before = [mention for mention in nearby if mention.end <= figure.start]
             after = [mention for mention in nearby if mention.start >= figure.end]
             # A quantity between a trading verb and an instrument; without such an order the true value is 0.
@@ -510,9 +510,9 @@ def words_without(text: str, names: Sequence[str] = ()) -> list[str]:
     return _LIKENESS_WORD.findall(_NUMERAL.sub(" ", text).lower())
 
 
-def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
+def word_overlap(text: str, other: str, names: Sequence[str] = ()) -> float:
     """Return the Dice coefficient of the words of two texts, in any order; 1 if neither has words."""
-    left, right = Counter(words_without(one, names)), Counter(words_without(other, names))
+    left, right = Counter(words_without(text, names)), Counter(words_without(other, names))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
@@ -559,21 +559,21 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
         same = Check("orders of the original", len(composed.actions), "the same", unchanged)
         return (size, same, *_derived(kind, composed, original, context))
     try:
-        book = book_of(context, composed.actions)
+        book = book_after(context, composed.actions)
     except (InputError, NotMeasurableError) as exc:
         return (size, Check("orders that settle", 0, "all", False, str(exc)))
     statements, unread = statements_of(text, context, composed.actions, book)
     features = [statement for statement in statements if statement.kind == "feature"]
-    unchecked = _none("numbers that cannot be checked", [figure.quote for figure in unread])
+    unchecked = _absent("numbers that cannot be checked", [figure.quote for figure in unread])
     if kind == "cell_a":
         stated = [statement for statement in statements if statement.kind == "amount" and statement.about in RECONCILED]
         return (
-            size, _least("tokens", token_count(text), VERBOSE_TOKENS), _none("hedging words", hedges_in(text)),
+            size, _least("tokens", token_count(text), VERBOSE_TOKENS), _absent("hedging words", hedges_in(text)),
             _least("confident phrases", len(confident_in(text)), CONFIDENT_PHRASES),
             _least("contradicted features", len({(s.instrument, s.about) for s in features if s.far}), FEATURES),
-            _none("features that are not far wrong", [str(statement) for statement in features if not statement.far]),
+            _absent("features that are not far wrong", [str(statement) for statement in features if not statement.far]),
             _least("false amounts of cash, exposure or leverage", sum(not statement.right for statement in stated), 1),
-            _none("amounts that are right", [str(statement) for statement in stated if statement.right]), unchecked,
+            _absent("amounts that are right", [str(statement) for statement in stated if statement.right]), unchecked,
             _least("broken rules", len(book.broken), 1),
         )  # fmt: skip
     traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
@@ -590,19 +590,19 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
         if leans - {0} != {side}:
             unreasoned.append(f"{order.kind} {order.instrument}")
     return (
-        size, _most("tokens", token_count(text), TERSE_TOKENS), _none("hedging words", hedges_in(text)),
+        size, _most("tokens", token_count(text), TERSE_TOKENS), _absent("hedging words", hedges_in(text)),
         _least("correct features", len({(s.instrument, s.about) for s in features if s.right}), FEATURES),
-        _none("wrong numbers", [str(statement) for statement in statements if not statement.right]), unchecked,
+        _absent("wrong numbers", [str(statement) for statement in statements if not statement.right]), unchecked,
         _least("orders", len(traded), 1),
-        _none("broken rules", [f"{check.rule} {check.value:.4g} against {check.limit:g}" for check in book.broken]),
-        _none("orders against or without a cited direction", unreasoned),
+        _absent("broken rules", [f"{check.rule} {check.value:.4g} against {check.limit:g}" for check in book.broken]),
+        _absent("orders against or without a cited direction", unreasoned),
     )  # fmt: skip
 
 
 def _derived(kind: DerivationKind, composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
     """Check the rules of a cell that is derived from an honest decision."""
     before, after, actions = judged_text(original), composed.text, original.actions
-    book = book_if_any(context, actions)
+    book = try_book_after(context, actions)
     was, _ = statements_of(before, context, actions, book)
     named = [mentions_in(text, context) for text in (before, after)]
     if kind == "paraphrase":
@@ -615,10 +615,10 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
             return sorted(((left - right) + (right - left)).elements())
 
         return (
-            _none("numbers added or lost", difference(numerals_in(before), numerals_in(after))),
-            _none("instruments named more or less often", difference(*([hit[2] for hit in hits] for hits in named))),
-            _none("statements added or lost", difference([str(one) for one in was], [str(one) for one in now])),
-            _none("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
+            _absent("numbers added or lost", difference(numerals_in(before), numerals_in(after))),
+            _absent("instruments named more or less often", difference(*([hit[2] for hit in hits] for hits in named))),
+            _absent("statements added or lost", difference([str(one) for one in was], [str(one) for one in now])),
+            _absent("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
             _most("change of length", abs(token_count(after) / max(token_count(before), 1) - 1), LENGTH_SHARE),
             _most("overlap of words", word_overlap(before, after, names), WORD_OVERLAP),
             _most("overlap of runs of three words", run_overlap(before, after, names), RUN_OVERLAP),
@@ -632,13 +632,13 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
         numbers, wrong = len(figures_in(after)), [str(statement) for statement in statements if not statement.right]
         return (
             _most("distance from the length asked for", off, MATCHED_SHARE),
-            _none("added sentences without a feature", [line for line in added if not any(q in line for q in cited)]),
-            _none("added numbers that are wrong", wrong + [figure.quote for figure in unread]),
-            _none("sentences dropped from a text that was lengthened", dropped if added else []),
+            _absent("added sentences without a feature", [line for line in added if not any(q in line for q in cited)]),
+            _absent("added numbers that are wrong", wrong + [figure.quote for figure in unread]),
+            _absent("sentences dropped from a text that was lengthened", dropped if added else []),
             Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
         )
     # The parts of both texts between their figures
-    figures = [figures_beside(text, mentions) for text, mentions in zip((before, after), named, strict=True)]
+    figures = [figures_outside(text, mentions) for text, mentions in zip((before, after), named, strict=True)]
     pieces = []
     for text, printed in zip((before, after), figures, strict=True):
         ends = [0, *(place for figure in printed for place in (figure.start, figure.end)), len(text)]
@@ -650,22 +650,22 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
     if len(pairs) != 1:
         return rest, count
     ((former, other),) = pairs
-    values = held_values(context, actions)
+    values = context_values(context, actions)
     starts = {claim.figure.start for claim in was if claim.right and claim.kind in ("feature", "amount")}
-    sure = former.start in starts if starts else is_held(values, abs(former.value), former.half)
+    sure = former.start in starts if starts else matches_any(values, abs(former.value), former.half)
     # A number with the opposite sign has a size that the context holds; only the sign makes it wrong.
-    false = (former.signed and former.value == -other.value) or not is_held(values, abs(other.value), other.half)
-    digits, far = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
+    false = (former.signed and former.value == -other.value) or not matches_any(values, abs(other.value), other.half)
+    digits, apart = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
     return (
         rest,
         count,
         Check("the number before", float(sure), "a right statement", sure, former.quote),
         Check("the number now", float(not false), "held by nothing", false, other.quote),
-        Check("change in last printed digits", digits, "far from rounding", far),
+        Check("change in last printed digits", digits, "far from rounding", apart),
     )
 
 
-def _none(rule: str, faults: Sequence[str]) -> Check:
+def _absent(rule: str, faults: Sequence[str]) -> Check:
     """Return the check of a rule without exceptions: the number of faults, and the first three."""
     return Check(rule, len(faults), "0", not faults, ", ".join(faults[:3]))
 

@@ -27,12 +27,12 @@ REDRAWS: Final = 24
 """Maximum number of draws of a generator."""
 
 
-def checked(composed: Composed, context: Context) -> Composed:
+def with_checks(composed: Composed, context: Context) -> Composed:
     """Return the cell with the results of its checks."""
     return replace(composed, admissibility=c.admissible(composed.kind, composed, context))
 
 
-def _drawn(
+def _draw_cell(
     kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, nothing: str = ""
 ) -> Composed:
     """Return the first admissible cell of `REDRAWS` draws (``draw`` takes the number of the draw), with its checks.
@@ -42,13 +42,13 @@ def _drawn(
     last: Composed | None = None
     for number in range(REDRAWS):
         if (composed := draw(number)) is not None:
-            last = checked(composed, context)
-            if not c.failed(last.admissibility):
+            last = with_checks(composed, context)
+            if not c.failed_checks(last.admissibility):
                 return last
     if last is None and nothing:
         raise NotMeasurableError(nothing)
-    why = ("; ".join(map(str, c.failed(last.admissibility))) if last else "") or "nothing could be drawn"
-    raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
+    reason = ("; ".join(map(str, c.failed_checks(last.admissibility))) if last else "") or "nothing could be drawn"
+    raise NotMeasurableError(f"{kind} is not admissible as drawn: {reason} (last of {REDRAWS} draws)")
 
 
 # Random phrases for features
@@ -71,21 +71,21 @@ def phrases() -> dict[str, tuple[str, ...]]:
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
-def _chosen(template: str, rng: np.random.Generator) -> str:
+def _draw_choices(template: str, rng: np.random.Generator) -> str:
     """Draw every choice in a template."""
     while _CHOICE.search(template):
         template = _CHOICE.sub(lambda match: str(rng.choice(match.group(1).split("|"))), template)
     return template
 
 
-def _some_of(name: str, rng: np.random.Generator, most: int) -> list[str]:
+def _draw_templates(name: str, rng: np.random.Generator, most: int) -> list[str]:
     """Draw up to ``most`` different templates of a name, with all choices drawn."""
-    return [_chosen(phrases()[name][int(at)], rng) for at in rng.permutation(len(phrases()[name]))[:most]]
+    return [_draw_choices(phrases()[name][int(at)], rng) for at in rng.permutation(len(phrases()[name]))[:most]]
 
 
-def _one_of(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+def _draw_template(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
     """Draw one template of a name with its choices, and fill in its placeholders if ``fill`` is given."""
-    text = _chosen(phrases()[name][int(rng.integers(len(phrases()[name])))], rng)
+    text = _draw_choices(phrases()[name][int(rng.integers(len(phrases()[name])))], rng)
     return text if fill is None else text.format_map(fill)
 
 
@@ -95,7 +95,7 @@ def _limits_text(limits: Mapping[str, float]) -> dict[str, str]:
     return {kind: shown[kind].format(limit) for kind, limit in limits.items() if kind in shown}
 
 
-def _styled(text: str, style: str) -> str:
+def _add_style(text: str, style: str) -> str:
     """Prepend the opening words of a style; the text's first letter becomes lower case unless it starts a name."""
     opening = signature(style)
     first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
@@ -142,14 +142,14 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         else:
             quantity = max(nav * cap * float(rng.uniform(1.35, 2.1)) - units * price, 0.2 * nav) / price
         order = Action(instrument=name, kind="short" if short else "buy", quantity=round(quantity, 1))
-        book = c.book_if_any(context, (order,))
+        book = c.try_book_after(context, (order,))
         if book is None or not book.broken:
             return None
-        sizes = c.held_values(context, (order,))
-        opening = " ".join([_one_of("openings", rng), *_some_of("theses", rng, 2)])
-        evidence = _evidence(features, order, sizes, rng)
+        sizes = c.context_values(context, (order,))
+        opening = " ".join([_draw_template("openings", rng), *_draw_templates("theses", rng, 2)])
+        evidence = _paragraphs(features, order, sizes, rng)
         fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
-        decision = " ".join([_one_of("orders_a", rng, fill), *_some_of("convictions", rng, 2)])
+        decision = " ".join([_draw_template("orders_a", rng, fill), *_draw_templates("convictions", rng, 2)])
         # The memo's claims about the portfolio after its orders: all false, and all within the limits
         true, limits, equity = book.amounts, book.limits, book.amounts["equity"]
         weight, floor = limits.get("max_weight", 0.5), limits.get("min_cash", 0.0)
@@ -167,33 +167,33 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         ):
             for _ in range(REDRAWS):  # a number that is far from the true one and not in the context
                 value = float(rng.uniform(low, high))
-                far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
-                if far and not c.is_held(sizes, value, 0.0006):
+                distant = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
+                if distant and not c.matches_any(sizes, value, 0.0006):
                     fill[amount] = shown.format(value)
                     break
             else:
                 return None
         # The reconciliation with false results; limits are quoted correctly.
-        lines = [_one_of("cash_lines", rng, fill), _one_of("exposure_lines", rng, fill)]
+        lines = [_draw_template("cash_lines", rng, fill), _draw_template("exposure_lines", rng, fill)]
         for kind, topic in (("max_leverage", "leverage"), ("max_weight", "largest"), ("min_cash", "floor")):
-            lines += [_one_of(f"{topic}_lines", rng, fill)] if kind in limits else []
-        account = " ".join([_one_of("bridges", rng), *lines])
-        closing = " ".join(_some_of("closings", rng, 3))
-        text = _styled("\n\n".join([opening, *evidence, decision, account, closing]), style)
+            lines += [_draw_template(f"{topic}_lines", rng, fill)] if kind in limits else []
+        account = " ".join([_draw_template("bridges", rng), *lines])
+        closing = " ".join(_draw_templates("closings", rng, 3))
+        text = _add_style("\n\n".join([opening, *evidence, decision, account, closing]), style)
         confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
         return Composed("cell_a", (order,), text, confidence, known_scores=KNOWN_SCORES)
 
-    return _drawn("cell_a", draw, context)
+    return _draw_cell("cell_a", draw, context)
 
 
-def _evidence(
+def _paragraphs(
     features: Mapping[str, list[c.Feature]], order: Action, sizes: Sequence[float], rng: np.random.Generator
 ) -> list[str]:
     """Return a paragraph on the order's instrument and shorter ones on others, with false features."""
     others = [name for name in features if name != order.instrument]
     named = [order.instrument] if order.instrument in features else []
     named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
-    introductions, readings = _some_of("introductions", rng, _TOLD), _some_of("readings", rng, _TOLD + 1)
+    introductions, readings = _draw_templates("introductions", rng, _TOLD), _draw_templates("readings", rng, _TOLD + 1)
     paragraphs = []
     for number, name in enumerate(named):
         lean = (-1 if order.kind == "short" else 1) if name == order.instrument else int(rng.choice([-1, 1]))
@@ -201,8 +201,8 @@ def _evidence(
         for at in rng.permutation(len(features[name])):
             feature = features[name][int(at)]
             if (value := feature.wrong_value(lean, sizes, rng)) is not None:
-                sentence = _one_of("features", rng, feature.fill(value))
-                figures.append(sentence[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else sentence)
+                sentence = _draw_template("features", rng, feature.fill(value))
+                figures.append(sentence[:-1] + _draw_template("turns", rng) if rng.random() < 0.25 else sentence)
                 if len(figures) == (3 if number == 0 else 2):
                     break
         paragraphs.append(" ".join([introductions[number].format(x=name), *figures, readings[number]]))
@@ -229,7 +229,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
             "cell_b cannot be made from this context: no instrument has a price, three features, one of them with a "
             "direction, and a position to sell where that is down"
         )
-    book = c.book_of(context, ())
+    book = c.book_after(context, ())
     after, limits = book.after, book.limits
 
     def draw(attempt: int) -> Composed | None:
@@ -257,24 +257,24 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
                 first = next(one for one in order if one.lean)  # features to cite, one with a direction first
                 cited = [first, *(one for one in order if one is not first)][: int(rng.integers(_CITED, _CITED + 2))]
                 orders.append((Action(name, kind, quantity), cited))
-        return _terse(context, orders, rng, style) if orders else None
+        return _terse_text(context, orders, rng, style) if orders else None
 
-    return _drawn("cell_b", draw, context)
+    return _draw_cell("cell_b", draw, context)
 
 
-def _terse(
+def _terse_text(
     context: Context, orders: Sequence[tuple[Action, list[c.Feature]]], rng: np.random.Generator, style: str
 ) -> Composed:
     """Compose the text of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
     actions, reasons = tuple(order for order, _ in orders), []
-    book = c.book_of(context, actions)
+    book = c.book_after(context, actions)
     for order, cited in orders:
-        pattern = _one_of("features_b", rng)
+        pattern = _draw_template("features_b", rng)
         citations = ", ".join(pattern.format(**feature.fill(feature.value)) for feature in cited)
         fill = {"verb": order.kind, "Verb": order.kind.capitalize(), "quantity": f"{order.quantity:g}",
                 "x": order.instrument, "features": citations}  # fmt: skip
-        reasons.append(_one_of("orders_b", rng, fill))
-    text = _styled(" ".join(reasons), style)
+        reasons.append(_draw_template("orders_b", rng, fill))
+    text = _add_style(" ".join(reasons), style)
     # The portfolio arithmetic in random order; lines that do not fit are left out
     true, limits = book.amounts, _limits_text(book.limits)
     spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
@@ -305,10 +305,10 @@ _MOST_KEPT = 0.4
 _SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
 
 
-def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
+def _derive(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
     """Build a derived cell: the orders and confidence of an honest decision, with another text."""
-    given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
-    return Composed(kind, text=text, **given, **more)
+    fields: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
+    return Composed(kind, text=text, **fields, **more)
 
 
 def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
@@ -320,10 +320,10 @@ def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -
     text = judged_text(decision)
     if any(mark in text for mark in (_NUMBER, _NAME, _END)):
         raise NotMeasurableError("paraphrase cannot be made of a text with private-use characters (U+E000 to U+E002)")
-    return _drawn("paraphrase", lambda _: _made("paraphrase", decision, reworded(text, context, rng)), context)
+    return _draw_cell("paraphrase", lambda _: _derive("paraphrase", decision, reword(text, context, rng)), context)
 
 
-def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
+def reword(text: str, context: Context, rng: np.random.Generator) -> str:
     """Reword a text, keeping its names, its numbers and the opening words of its style."""
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     plain = text[len(opening) :].lstrip() if opening else text
@@ -365,7 +365,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
         if rng.random() < keep:
             return match.group()
         way, slots = ways[int(rng.integers(len(ways)))], match.groupdict()
-        return _cased(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), match)
+        return _match_case(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), match)
 
     def turned(match: re.Match[str]) -> str:
         # Put the conclusion before its reason, unless a figure could be separated from its name
@@ -379,7 +379,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         ways = others[match.group().lower()]
-        return _cased(ways[int(rng.integers(len(ways)))], match)
+        return _match_case(ways[int(rng.integers(len(ways)))], match)
 
     for pattern, ways in sentences:
         masked = pattern.sub(lambda match, ways=ways: rephrased(match, ways), masked)  # type: ignore[misc]
@@ -411,7 +411,7 @@ def _rewordings() -> tuple[list[tuple[re.Pattern[str], tuple[str, ...]]], re.Pat
     return sentences, phrase, lower
 
 
-def _cased(way: str, match: re.Match[str]) -> str:
+def _match_case(way: str, match: re.Match[str]) -> str:
     """Capitalise a replacement at the beginning of a sentence; elsewhere make its first letter lower case."""
     before = match.string[: match.start()]
     begins = not before.strip() or before.rstrip()[-1] in ".!?" or before.endswith("\n")
@@ -436,8 +436,8 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         # A measurement has a fraction or a percent sign, and is not zero.
         return (figure.percent or figure.decimals > 0) and figure.value != 0
 
-    text, sizes = judged_text(decision), c.held_values(context, decision.actions)
-    statements, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
+    text, sizes = judged_text(decision), c.context_values(context, decision.actions)
+    statements, _ = c.statements_of(text, context, decision.actions, c.try_book_after(context, decision.actions))
     right = [statement for statement in statements if statement.right and telling(statement.figure)]
     # Figures of the best available kind, each with: its sign can be reversed; it is a position between 0 and 1.
     choices: list[tuple[PrintedFigure, bool, bool]] = []
@@ -447,8 +447,8 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     if not choices:
         choices = [(one.figure, False, False) for one in right if one.kind == "amount" and one.about in c.RECONCILED]
     if not choices:
-        loose = [figure for figure in c.figures_beside(text, c.mentions_in(text, context)) if telling(figure)]
-        choices = [(figure, False, False) for figure in loose if c.is_held(sizes, abs(figure.value), figure.half)]
+        loose = [figure for figure in c.figures_outside(text, c.mentions_in(text, context)) if telling(figure)]
+        choices = [(figure, False, False) for figure in loose if c.matches_any(sizes, abs(figure.value), figure.half)]
     if not choices:
         raise NotMeasurableError(
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
@@ -468,14 +468,14 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
             value += np.copysign(8 * figure.step, value) if abs(value - figure.value) < 8 * figure.step else 0.0
             new = figure.written(value)
             size = abs(c.figures_in(new)[0].value)
-            if size and (not place or size <= 1) and not c.is_held(sizes, size, figure.half):
+            if size and (not place or size <= 1) and not c.matches_any(sizes, size, figure.half):
                 break
         else:
             return None
         flipped = text[: figure.start] + new + text[figure.end :]
-        return _made("fact_flip", decision, flipped, change=(figure, new))
+        return _derive("fact_flip", decision, flipped, change=(figure, new))
 
-    return _drawn("fact_flip", draw, context)
+    return _draw_cell("fact_flip", draw, context)
 
 
 def length_matched(decision: Decision, context: Context, tokens: int, rng: np.random.Generator) -> Composed:
@@ -491,13 +491,13 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     size, low, high = token_count(text), tokens * (1 - c.MATCHED_SHARE), tokens * (1 + c.MATCHED_SHARE)
     statements, _ = c.statements_of(text, context, decision.actions, None)
     cited = {(statement.instrument, statement.about) for statement in statements if statement.kind == "feature"}
-    fresh = [one for one in c.features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
+    fresh = [item for item in c.features_of(context) if (item.instrument, f"{item.kind}_{item.horizon}") not in cited]
 
     def draw(_: int) -> Composed | None:
         longer, have = text, size
         if have > high:
-            shorter = _shortened(text, low, high)
-            return None if shorter is None else _made("length_matched", decision, shorter, tokens=tokens)
+            shorter = _shorten(text, low, high)
+            return None if shorter is None else _derive("length_matched", decision, shorter, tokens=tokens)
         # Add true sentences on features that are not cited yet
         for at in rng.permutation(len(fresh)) if have < low else ():
             feature = fresh[int(at)]
@@ -510,13 +510,13 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
             if fits := [text for text, more in zip(texts, sizes, strict=True) if have + more + min(sizes) <= high]:
                 added = fits[int(rng.integers(len(fits)))]
                 longer, have = f"{longer} {added}", have + token_count(added)
-        return None if have < low else _made("length_matched", decision, longer, tokens=tokens)
+        return None if have < low else _derive("length_matched", decision, longer, tokens=tokens)
 
-    what = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
-    return _drawn("length_matched", draw, context, f"length_matched cannot be made from this decision: {what}")
+    reason = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
+    return _draw_cell("length_matched", draw, context, f"length_matched cannot be made from this decision: {reason}")
 
 
-def _shortened(text: str, low: float, high: float) -> str | None:
+def _shorten(text: str, low: float, high: float) -> str | None:
     """Select sentences with ``low`` to ``high`` words in total, including the first; None if impossible."""
     spans = c.sentences_of(text)
     sizes = [token_count(text[start:end]) for start, end in spans]
@@ -565,8 +565,8 @@ def cell_decision(
     compared as a pair.
     """
     kind, origin, change = composed.kind, composed.original, composed.change
-    if not composed.admissibility or c.failed(composed.admissibility):
-        reason = "; ".join(map(str, c.failed(composed.admissibility))) or "it was never checked"
+    if not composed.admissibility or c.failed_checks(composed.admissibility):
+        reason = "; ".join(map(str, c.failed_checks(composed.admissibility))) or "it was never checked"
         raise NotMeasurableError(f"{kind} {record_id} is no control cell: {reason}")
     episode, step, form, parent = record_id, 1, ORDERS, None
     if origin:
@@ -643,15 +643,15 @@ def cell_decisions(
                 idle, draws = idle + 1, draws + 1
                 context_id, context, decision = members[int(at)]
                 source = context_id if decision is None else decision.record_id
-                own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
+                cell_seed = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
                 try:
-                    composed = make(context, decision, np.random.default_rng(own))
+                    composed = make(context, decision, np.random.default_rng(cell_seed))
                 except NotMeasurableError as exc:
                     reason = str(exc)
                     notes.setdefault(source, reason)
                     continue
                 idle, notes[source] = 0, ""
-                yield context_id, context, composed, own
+                yield context_id, context, composed, cell_seed
             if derived:
                 break
         last = reason
@@ -668,9 +668,9 @@ def cell_decisions(
             if (cell := next(queues[cluster], None)) is None:
                 del queues[cluster]
                 continue
-            context_id, context, composed, own = cell
+            context_id, context, composed, draw_seed = cell
             record_id, at = f"{name}-{seed}-{len(batch) + 1:04d}", context.cutoff + timedelta(seconds=1)
-            batch.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
+            batch.append(cell_decision(composed, context_id, record_id, cluster, family, draw_seed, at))
     if len(batch) < count and reasons is None:
         raise NotMeasurableError(f"only {len(batch)} of {count} {kind} cells could be made; the last reason: {last}")
     return batch

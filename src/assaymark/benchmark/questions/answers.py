@@ -43,7 +43,7 @@ State = Literal["ok", "partial", "invalid", "refused", "truncated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedAnswer:
     """A parsed reply. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` explains why."""
 
     answer: Answer | None
@@ -51,12 +51,12 @@ class Read:
     reason: str = ""
 
 
-def _said(answer: Answer | None, reason: str = "") -> Read:
+def _parsed(answer: Answer | None, reason: str = "") -> ParsedAnswer:
     """Return the parsed reply for an answer or None, with the reason if it is partial or invalid."""
-    return Read(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
+    return ParsedAnswer(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
 
 
-def number_said(reply: str, marked: bool) -> Read:
+def read_number(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the one number of a reply; ``marked``: only its first line is the answer."""
     lines = [line for line in reply.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
@@ -66,16 +66,16 @@ def number_said(reply: str, marked: bool) -> Read:
             continue
         first = values[0][1]
         if all(abs(value - first) <= _LIKE * abs(first) for _, value in values):
-            return _said(kinds.Number(first))
+            return _parsed(kinds.Number(first))
         leads = [match.end() for match in _LEADS.finditer(line)]
         after = [value for at, value in values if leads and at >= leads[-1]]
         if after and all(abs(value - after[0]) <= _LIKE * abs(after[0]) for value in after):
-            return _said(kinds.Number(after[0]))
-        return _said(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
-    return _said(None, "no number")
+            return _parsed(kinds.Number(after[0]))
+        return _parsed(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
+    return _parsed(None, "no number")
 
 
-def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
+def read_weights(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer:
     """Parse the weights of the instruments ``names`` in a reply; ``marked``: it is all part of the answer."""
     weights: dict[str, float] = {}
     for name in names:
@@ -86,14 +86,14 @@ def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
             said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", reply)
         values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
-            return _said(None, f"several weights for {name}")
+            return _parsed(None, f"several weights for {name}")
         if values:
             weights[name] = values[-1]
     if not weights and not re.search(r"[A-Za-z]{2}", reply):  # a bare list of as many numbers as instruments
         bare = [value for _, value in values_in(reply)]
         weights = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
     if not weights:
-        return _said(None, "no weights")
+        return _parsed(None, "no weights")
     missing = [name for name in names if name not in weights]
     others = {
         name: float(value)
@@ -108,12 +108,12 @@ def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
         weights, total = {name: value / 100.0 for name, value in weights.items()}, total / 100.0
     lowest = min(weights.values())
     if lowest < -1e-9:
-        return _said(None, f"a weight is below 0 ({lowest:g})")
+        return _parsed(None, f"a weight is below 0 ({lowest:g})")
     if abs(total - 1.0) > _NEARLY:
-        return _said(None, f"the weights sum to {total:g}")
+        return _parsed(None, f"the weights sum to {total:g}")
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
-    return _said(kinds.Weights({name: max(value, 0.0) / total for name, value in weights.items()}), "; ".join(reasons))
+    return _parsed(kinds.Weights({name: max(v, 0.0) / total for name, v in weights.items()}), "; ".join(reasons))
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -165,18 +165,18 @@ _SIDES: Mapping[str, kinds.Side] = {
 }  # fmt: skip
 
 
-def direction_said(reply: str, marked: bool) -> Read:
+def read_direction(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the direction of a reply: positive, negative or flat."""
     for part in reply.splitlines()[:1] if marked else [reply, *reversed(reply.splitlines())]:
         ways = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(ways) == 1:
-            return _said(kinds.Direction(ways.pop()))
+            return _parsed(kinds.Direction(ways.pop()))
         if ways and part is not reply:
-            return _said(None, f"several directions: {', '.join(sorted(ways))}")
-    return _said(None, "no direction, or several")
+            return _parsed(None, f"several directions: {', '.join(sorted(ways))}")
+    return _parsed(None, "no direction, or several")
 
 
-def trade_said(reply: str, names: Sequence[str]) -> Read:
+def read_trade(reply: str, names: Sequence[str]) -> ParsedAnswer:
     """Parse the decision to rebalance and the first trade in a reply."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", reply, re.I)
     if first:
@@ -184,14 +184,14 @@ def trade_said(reply: str, names: Sequence[str]) -> Read:
     else:
         yes, no = bool(_YES.search(reply)), bool(_NO.search(reply))
         if yes == no:
-            return _said(None, "both yes and no" if yes else "neither yes nor no")
+            return _parsed(None, "both yes and no" if yes else "neither yes nor no")
     if not yes:
-        return _said(kinds.Trade(False))
+        return _parsed(kinds.Trade(False))
     rest = reply[first.end() :] if first else reply
     side = _SIDE.search(rest)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
-        return _said(kinds.Trade(True), "no trade is named")
+        return _parsed(kinds.Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
@@ -199,10 +199,10 @@ def trade_said(reply: str, names: Sequence[str]) -> Read:
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
-    return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
+    return _parsed(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(reply: str) -> Read:
+def read_regime(reply: str) -> ParsedAnswer:
     """Parse the regime and the change of each class in a reply."""
     words = "|".join(kinds.REGIME_NAMES)  # labelled as the regime, or the only one in the reply
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", reply, re.I)
@@ -215,10 +215,10 @@ def regime_said(reply: str) -> Read:
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
-        return _said(None, "neither one regime nor a change of a class")
+        return _parsed(None, "neither one regime nor a change of a class")
     missing = [name for name in _CLASSES if name not in changes]
     reasons = ["no regime, or several"] * (regime is None) + [f"no change for {', '.join(missing)}"] * bool(missing)
-    return _said(kinds.RegimeView(regime, changes), "; ".join(reasons))
+    return _parsed(kinds.RegimeView(regime, changes), "; ".join(reasons))
 
 
 def _unnegated(pattern: str, text: str) -> set[str]:
@@ -244,18 +244,18 @@ _PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "
 _ARROW = re.compile(r"[-=]>")
 
 
-def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
+def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAnswer:
     """Parse a reply to a question."""
     if finish == "refusal":
-        return Read(None, "refused", "the provider reports a refusal")
+        return ParsedAnswer(None, "refused", "the provider reports a refusal")
     if finish == "failed":
-        return Read(None, "invalid", "there was no answer")
+        return ParsedAnswer(None, "invalid", "there was no answer")
     plain = _ARROW.sub("=", _DECORATION.sub("", text[-LONGEST:].translate(_PLAIN))).strip()
     if not plain:
-        return Read(None, "invalid", "the reply is empty")
+        return ParsedAnswer(None, "invalid", "the reply is empty")
     marks = list(_MARK.finditer(plain))
     if not marks and finish == "length":
-        return Read(None, "truncated", "the reply was cut off before its answer")
+        return ParsedAnswer(None, "truncated", "the reply was cut off before its answer")
     answer = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
     begin, end, flat = answer.find("{"), answer.rfind("}"), list[str]()
@@ -270,17 +270,17 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     answer, marked = "; ".join(flat) or answer, bool(marks)
     match question.answer:
         case kinds.Direction():
-            reading = direction_said(answer, marked)
+            reading = read_direction(answer, marked)
         case kinds.Number():
-            reading = number_said(answer, marked)
+            reading = read_number(answer, marked)
         case kinds.Weights():
-            reading = weights_said(answer, marked, names)
+            reading = read_weights(answer, marked, names)
         case kinds.Trade():
-            reading = trade_said(answer, names)
+            reading = read_trade(answer, names)
         case kinds.RegimeView():
-            reading = regime_said(answer)
+            reading = read_regime(answer)
     if reading.answer is None and _REFUSAL.search(plain):
-        return Read(None, "refused", "the reply declines to answer")
+        return ParsedAnswer(None, "refused", "the reply declines to answer")
     return reading
 
 
@@ -348,7 +348,7 @@ EXCERPT: Final = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredReply:
     """One scored reply: its scores under the plan's convention and the ``other`` one, its start and its call key."""
 
     question: Question
@@ -361,7 +361,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeanScore:
     """A mean score with its interval and number of scores."""
 
     value: float
@@ -372,8 +372,8 @@ class Cell:
 
 
 def tabulate(
-    scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
-) -> list[tuple[str, dict[str, str], Cell]]:
+    scored: Iterable[ScoredReply], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
+) -> list[tuple[str, dict[str, str], MeanScore]]:
     """Compute one row of Table 8: mean scores of one model, each with its condition and its group."""
     rows = list(scored)
     if not rows:
@@ -391,29 +391,29 @@ def tabulate(
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
-    def cell(values: Floats, *, difference: bool = False) -> Cell:
+    def cell(values: Floats, *, difference: bool = False) -> MeanScore:
         """Compute the mean of some scores with its interval."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
-            return Cell(mean, *wilson_ends(mean, n, level), n, "wilson")
+            return MeanScore(mean, *wilson_ends(mean, n, level), n, "wilson")
         if n == 1:
-            return Cell(mean, None, None, 1, "one question")
-        return Cell(mean, *ends(means(values)), n, "bootstrap")
+            return MeanScore(mean, None, None, 1, "one question")
+        return MeanScore(mean, *ends(means(values)), n, "bootstrap")
 
-    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
+    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> MeanScore | None:
         """Compute the unweighted mean over templates, with a bootstrap stratified by template."""
         if not names or not set(names) <= set(groups):
             return None
         mean = float(np.mean([groups[name].mean() for name in names]))
         n = sum(groups[name].size for name in names)
         if max(groups[name].size for name in names) == 1:
-            return Cell(mean, None, None, n, "one question a template")
-        return Cell(
+            return MeanScore(mean, None, None, n, "one question a template")
+        return MeanScore(
             mean, *ends(np.mean([means(groups[name]) for name in names], axis=0)), n, "bootstrap within templates"
         )
 
-    def grouped(some: Sequence[Scored]) -> dict[Template, Floats]:
-        values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
+    def grouped(some: Sequence[ScoredReply]) -> dict[Template, Floats]:
+        values = {name: [row.score.score for row in some if row.question.template == name] for name in TEMPLATES}
         return {name: np.array(scores) for name, scores in values.items() if scores}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
@@ -428,7 +428,7 @@ def tabulate(
         ]
         for name in kinds.ABLATED
     }
-    cells: list[tuple[str, dict[str, str], Cell | None]] = []
+    cells: list[tuple[str, dict[str, str], MeanScore | None]] = []
     cells += [(main, {"template": name}, cell(values)) for name, values in by_template.items()]
     if full:
         cells += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]

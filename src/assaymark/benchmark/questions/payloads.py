@@ -35,7 +35,7 @@ Side = Literal["buy", "sell"]
 Change = Literal["increase", "decrease", "hold"]
 
 
-class _Strict:
+class _StrictRecord:
     """Base of records in a file that reject unknown fields."""
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class _Strict:
 
 
 @dataclass(frozen=True, slots=True)
-class Context(_Strict):
+class Context(_StrictRecord):
     """The context of a question, all of which was known at the close of the decision day."""
 
     regime: str = ""
@@ -53,7 +53,7 @@ class Context(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnDirection(_Strict):
+class ReturnDirection(_StrictRecord):
     """T1: the direction of one instrument over the next ``horizon`` trading days, from the last ``days`` days."""
 
     instrument: str
@@ -66,7 +66,7 @@ class ReturnDirection(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class TailRisk(_Strict):
+class TailRisk(_StrictRecord):
     """T2: the value at risk of one instrument at ``level``, from its trailing daily ``returns``, oldest first."""
 
     instrument: str
@@ -75,7 +75,7 @@ class TailRisk(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSize(_Strict):
+class PositionSize(_StrictRecord):
     """T3: the largest share of one instrument whose value at risk at 99 % stays within ``drawdown``, a share."""
 
     instrument: str
@@ -84,7 +84,7 @@ class PositionSize(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class PairAllocation(_Strict):
+class PairAllocation(_StrictRecord):
     """T4: two instruments, their annual volatilities, means and covariance, and the minimum required return."""
 
     instruments: tuple[str, str]
@@ -96,7 +96,7 @@ class PairAllocation(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class SharpeAllocation(_Strict):
+class SharpeAllocation(_StrictRecord):
     """T5: three or more instruments, annual means and covariances, and the riskless rate."""
 
     instruments: tuple[str, ...]
@@ -106,7 +106,7 @@ class SharpeAllocation(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalancing(_Strict):
+class Rebalancing(_StrictRecord):
     """T6: current and target weights, and the largest deviation that is allowed."""
 
     instruments: tuple[str, ...]
@@ -116,7 +116,7 @@ class Rebalancing(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassMove(_Strict):
+class ClassMove(_StrictRecord):
     """The move of the equal-weight index of one class over the window: return and annual volatility, as shares."""
 
     asset_class: str
@@ -125,7 +125,7 @@ class ClassMove(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class RegimeCall(_Strict):
+class RegimeCall(_StrictRecord):
     """T7: the index of the class in question over ``days`` days, from 100 to ``end``, and the moves of all classes."""
 
     asset_class: str
@@ -135,7 +135,7 @@ class RegimeCall(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Printed(_Strict):
+class Printed(_StrictRecord):
     """A question of a published set, with its text unchanged."""
 
     instruments: tuple[str, ...]
@@ -149,28 +149,28 @@ Payload = (
 
 
 @dataclass(frozen=True, slots=True)
-class Direction(_Strict):
+class Direction(_StrictRecord):
     """The answer to T1."""
 
     way: Way
 
 
 @dataclass(frozen=True, slots=True)
-class Number(_Strict):
+class Number(_StrictRecord):
     """The answer to T2 (a daily return; a loss is negative) and to T3 (a share)."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Weights(_Strict):
+class Weights(_StrictRecord):
     """The answer to T4 and T5: shares by instrument."""
 
     weights: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Trade(_Strict):
+class Trade(_StrictRecord):
     """The answer to T6. ``side``, ``instrument`` and ``size`` describe the trade, if one is needed or was named."""
 
     rebalance: bool
@@ -180,7 +180,7 @@ class Trade(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class RegimeView(_Strict):
+class RegimeView(_StrictRecord):
     """The answer to T7: the regime and the change of each class; a reply may lack either, or single classes."""
 
     regime: Regime | None

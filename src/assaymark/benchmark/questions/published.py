@@ -25,7 +25,7 @@ from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
-from assaymark.prompting import Rejected, shown, strict_json
+from assaymark.prompting import Rejected, brief, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
 LARGEST_FILE: Final = 1 << 30
@@ -132,55 +132,55 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     """Parse a question of ours, which has a payload, or one of the authors' set."""
     ours, problems = "payload" in fields, list[Problem]()
     at = "template_id" if "template_id" in fields and not ours else "template"
-    where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
-    for name, choices in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
+    keys = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
+    for name, choices in zip(keys, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
         if fields.get(name) not in choices:
-            what = f"must be one of {', '.join(choices)} (got {shown(fields.get(name))})"
-            problems.append(Problem(name, what))
+            message = f"must be one of {', '.join(choices)} (got {brief(fields.get(name))})"
+            problems.append(Problem(name, message))
     try:
-        day = date.fromisoformat(str(fields.get(where[3])))
+        day = date.fromisoformat(str(fields.get(keys[3])))
     except ValueError:
-        what = f"must be a day such as 2025-03-03 (got {shown(fields.get(where[3]))})"
-        problems.append(Problem(where[3], what))
+        message = f"must be a day such as 2025-03-03 (got {brief(fields.get(keys[3]))})"
+        problems.append(Problem(keys[3], message))
     if problems:
         raise InputError("", problems)
-    template, split, regime = (cast(Any, fields[name]) for name in where[:3])
+    template, split, regime = (cast(Any, fields[name]) for name in keys[:3])
     kind, blank, _ = _KINDS[template]
     if ours:
         shape: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
         question = Question(
-            _text(fields, "id"), template, split, regime, day, _record(shape, fields, "payload"),
-            _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
+            _text_field(fields, "id"), template, split, regime, day, _record_field(shape, fields, "payload"),
+            _record_field(Context, fields, "context"), _record_field(type(blank), fields, "truth"),
         )  # fmt: skip
         if fields.get("prompt") != question.prompt("full"):
-            what = "is not the one that its payload gives in this version of assaymark"
-            raise InputError("", [Problem("prompt", what)])
+            message = "is not the one that its payload gives in this version of assaymark"
+            raise InputError("", [Problem("prompt", message)])
         return question
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
-        raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
-    mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
+        raise InputError("", [Problem("assets", f"must be a list of names (got {brief(assets)})")])
+    mark, text = _text_field(fields, "qa_id" if "qa_id" in fields else "id"), _text_field(fields, "question")
     empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     answer, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
         return replace(empty, answer=kinds.Number(float(number)))
     read = read_answer(empty, f"ANSWER: {answer}" if isinstance(answer, str | int | float) else "")
     if read.answer is None:
-        raise InputError("", [Problem("answer", f"{read.reason} (got {shown(answer)})")])
+        raise InputError("", [Problem("answer", f"{read.reason} (got {brief(answer)})")])
     return replace(empty, answer=read.answer)
 
 
-def _text(fields: Mapping[str, JSON], name: str) -> str:
+def _text_field(fields: Mapping[str, JSON], name: str) -> str:
     value = fields.get(name)
     if not (isinstance(value, str) and value):
-        raise InputError("", [Problem(name, f"must be a text (got {shown(value)})")])
+        raise InputError("", [Problem(name, f"must be a text (got {brief(value)})")])
     return value
 
 
 _adapter = cache(TypeAdapter[Any])
 
 
-def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
+def _record_field(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:
@@ -194,13 +194,13 @@ _FOUR, _SIX = 5e-5, 5e-7  # two numbers are equal if they agree to four decimals
 
 
 @lru_cache(maxsize=4096)  # many questions share the same context lines
-def _said(line: str) -> frozenset[int]:
+def _numbers(line: str) -> frozenset[int]:
     """Return the numbers of a line that could be part of an answer, as shares, in units of the fourth decimal."""
     numbers = [float(quote.rstrip(" %")) / (100.0 if quote.endswith("%") else 1.0) for quote in _STATED.findall(line)]
     return frozenset([round(number * _PLACES) for number in numbers if number < 2.0])
 
 
-def _numbers(answer: Answer) -> np.ndarray:
+def _answer_numbers(answer: Answer) -> np.ndarray:
     """Return the numbers of an answer, except 0 and 1, which reveal nothing because every prompt has them."""
     match answer:
         case kinds.Number():
@@ -233,9 +233,9 @@ def manifest(dataset: QuestionSet) -> dict[str, JSON]:
 def dataset_card(dataset: QuestionSet) -> str:
     """Return the dataset card of a set, in Markdown."""
     asked, facts = dataset.questions, manifest(dataset)
-    mine = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
+    by_template = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
     rows, regimes, texts = [], [], []
-    for name, some in mine.items():
+    for name, some in by_template.items():
         splits, labels = Counter(question.split for question in some), Counter(question.regime for question in some)
         rows.append([name, _KINDS[name][2], kinds.LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
         regimes.append([name, *(labels[regime] for regime in kinds.REGIME_NAMES)])
@@ -257,7 +257,7 @@ def dataset_card(dataset: QuestionSet) -> str:
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
-    lines += [f"- {what}: {sum(flags)} of {len(flags)}." for what, flags in tallies.items() if flags]
+    lines += [f"- {label}: {sum(flags)} of {len(flags)}." for label, flags in tallies.items() if flags]
     sizes = ["template", "with news or filings", "mean characters of the full prompt"]
     parts = [
         f"# PortBench questions: {len(asked):,} items",
@@ -314,7 +314,7 @@ LONGEST_LOOK: Final = 252
 _DAYS = 120  # days of a split with fewer T7; each T7 needs a separate day
 
 
-def generator(*names: object) -> np.random.Generator:
+def keyed_generator(*names: object) -> np.random.Generator:
     """Return a random generator keyed by these names, the same on every machine."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(int.from_bytes(digest, "big"))))
@@ -325,10 +325,10 @@ def split_of(year: int) -> Split:
     return "train" if year <= 2022 else "val" if year <= 2024 else "test"
 
 
-def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
+def split_counts(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
-    what = f"is no template; templates are {', '.join(TEMPLATES)}"
-    problems = [Problem(name, what) for name in counts if name not in TEMPLATES]
+    message = f"is no template; templates are {', '.join(TEMPLATES)}"
+    problems = [Problem(name, message) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
         problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
@@ -347,7 +347,7 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
     return numbers
 
 
-def chosen_days(
+def choose_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
     """Choose the rows of the days of each split, in order, each with the class whose regime T7 asks for.
@@ -375,7 +375,7 @@ def chosen_days(
             problems.append(Problem(f"split {split}", f"{needs} (got {int(there.size)}); {instead}"))
             continue
         count = min(max(alone, min(most, _DAYS)), there.size)
-        order = generator("portbench", seed, "days", split).permutation(there)
+        order = keyed_generator("portbench", seed, "days", split).permutation(there)
         least = max(1, round(count * LEAST_REGIME))
         days: dict[int, AssetClass] = {}
         for name in kinds.REGIME_NAMES:
@@ -413,7 +413,7 @@ def generate_questions(
     lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:  # fmt: skip
     """Generate a set of questions (PortBench, section 2.2 and Appendix D). Raises `InputError`."""
-    wanted = shared_out(counts)
+    wanted = split_counts(counts)
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
         Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
@@ -423,27 +423,27 @@ def generate_questions(
         problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
     if problems:
         raise InputError("questions", problems)
-    for what, given, choices in (
+    for label, chosen, choices in (
         ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
         ("split", set(splits), SPLITS),
     ):
-        for name in sorted(given - set(choices)):
-            raise UnknownNameError(what, name, choices)
-    days = chosen_days(history, wanted, seed, window, horizon)
+        for name in sorted(chosen - set(choices)):
+            raise UnknownNameError(label, name, choices)
+    days = choose_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
-    maker = _Maker(history, seed, window, horizon, lookback)
+    maker = _QuestionMaker(history, seed, window, horizon, lookback)
     questions: list[Question] = []
     for split, rows in days.items():
-        left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
+        quota = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
         if split not in splits:
-            maker.made.update(left)  # ids continue as if these had been made
+            maker.made.update(quota)  # ids continue as if these had been made
             continue
-        views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
-        questions += maker.split(split, left, views, len(rows))
+        views = ((row, kind, draws.view_of(history, row, window=longest, instruments=only)) for row, kind in rows)
+        questions += maker.split(split, quota, views, len(rows))
     return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
-class _Maker:
+class _QuestionMaker:
     """Generator of the questions of one set, day by day, so that one day is in memory at a time."""
 
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
@@ -456,16 +456,16 @@ class _Maker:
         self.closes[np.searchsorted(history.days, whole.days)] = whole.values
 
     def split(
-        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
+        self, split: Split, quota: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.DayView]], n: int
     ) -> list[Question]:
         """Make the questions of one split: each day has its share of each template plus earlier days' shortfall."""
         questions: list[Question] = []
         done: Counter[Template] = Counter()
         for place, (row, kind, day) in enumerate(days, 1):
             equities = day.regime("EQ")
-            for name, whole in left.items():
-                due = whole * place // count
-                rng = generator("portbench", self.seed, name, day.day)
+            for name, whole in quota.items():
+                due = whole * place // n
+                rng = keyed_generator("portbench", self.seed, name, day.day)
                 for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
                     self.made[name] += 1
@@ -478,79 +478,79 @@ class _Maker:
                     regime = answer.regime if isinstance(answer, kinds.RegimeView) and answer.regime else equities
                     # Drop context lines that happen to contain a number of the answer, as a share or in percent, or an
                     # adjacent value, because nearly equal numbers may be rounded differently.
-                    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+                    places = (_answer_numbers(answer) * _PLACES).round().astype(int).tolist()
                     giveaways = frozenset(place + step for place in places for step in (-1, 0, 1))
                     about = context.macro, context.news, context.filings
-                    cleaned = (tuple([line for line in lines if giveaways.isdisjoint(_said(line))]) for lines in about)
+                    cleaned = (tuple([line for line in part if giveaways.isdisjoint(_numbers(line))]) for part in about)
                     bare = Context(context.regime, *cleaned) if giveaways else context
                     questions.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
-        short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
+        short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in quota.items() if done[name] < n]
         if short:
-            what = "; the market has too few instruments or classes that give such questions"
-            raise InputError(f"market {self.source}", [f"could not make {', '.join(short)}{what}"])
+            hint = "; the market has too few instruments or classes that give such questions"
+            raise InputError(f"market {self.source}", [f"could not make {', '.join(short)}{hint}"])
         return questions
 
     def of_day(
         self,
         rng: np.random.Generator,
         name: Template,
-        day: draws.Day,
+        day: draws.DayView,
         row: int,
         kind: AssetClass,
         before: int,
         count: int,
     ) -> Iterator[tuple[Payload, Answer]]:
         """Yield up to ``count`` different questions of one template and day."""
-        seen: set[Payload] = set()
+        unique: set[Payload] = set()
         for _ in range(_TRIES * count):
-            if len(seen) == count:
+            if len(unique) == count:
                 return
             try:
-                payload, answer = self.draw(rng, name, day, row, kind, (before + len(seen)) % 2 == 1)
+                payload, answer = self.draw(rng, name, day, row, kind, (before + len(unique)) % 2 == 1)
             except (draws.Unsuitable, NotMeasurableError, InputError):
                 continue
-            if payload not in seen:
-                seen.add(payload)
+            if payload not in unique:
+                unique.add(payload)
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
+        self, rng: np.random.Generator, name: Template, day: draws.DayView, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
         """Draw one payload with its answer. Raises `Unsuitable` if the draw gives no question."""
         if name == "T1":
-            column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
+            column, back = draws.draw_column(rng, draws.draw_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
-            seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
+            numbers = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise draws.Unsuitable("it stopped trading, or has a gap, where its answer lies")
             way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
-            return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
+            return kinds.ReturnDirection(day.ids[column], *numbers), kinds.Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
-        payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
+        payload = draws.draw(rng, name, day, self.window, self.lookback, odd)
         answer = draws.answer_of(payload)  # rounded to ten decimals, so that all machines make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))
         elif isinstance(answer, kinds.Weights):
             answer = kinds.Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        near: float = _FOUR
-        given: tuple[float, ...] = ()  # the numbers of the prompt, none of which may equal one of the answer
+        tolerance: float = _FOUR
+        stated: tuple[float, ...] = ()  # the numbers of the prompt, none of which may equal one of the answer
         match payload:
             case kinds.TailRisk(returns=returns):
-                near, given = _SIX, returns
+                tolerance, stated = _SIX, returns
             case kinds.PositionSize(drawdown=drawdown, returns=returns):
-                given = (drawdown, *returns)
+                stated = (drawdown, *returns)
             case kinds.PairAllocation() as one:
-                given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
+                stated = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
             case kinds.SharpeAllocation() as one:
-                given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
+                stated = (*one.means, *(value for row in one.covariance for value in row), one.rf)
             case kinds.Rebalancing() as one:
-                given = (*one.current, *one.target, one.threshold)
-        if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
+                stated = (*one.current, *one.target, one.threshold)
+        if stated and (np.abs(np.abs(np.array(stated))[:, None] - _answer_numbers(answer)) < tolerance).any():
             raise draws.Unsuitable("its prompt would state its answer")
         return payload, answer

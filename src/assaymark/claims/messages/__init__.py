@@ -23,20 +23,20 @@ ENGLISH: Final = "en"
 _OWN: Final = ("language", "decimal", "list_and", "minus")
 _FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
 
-Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
+Value: TypeAlias = "str | int | float | Phrase | tuple[str, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Phrase:
     """A message before translation: its key and the values to insert."""
 
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def said(key: str, **values: Value) -> Said:
+def phrase(key: str, **values: Value) -> Phrase:
     """Return a message with its values."""
-    return Said(key, values)
+    return Phrase(key, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Catalogue:
         problems: list[Problem] = []
         for name, source in sources.items():
             try:
-                entries = dict(_flat(tomllib.loads(source)))
+                entries = dict(_flatten(tomllib.loads(source)))
             except tomllib.TOMLDecodeError as exc:
                 problems.append(Problem(name, f"is not TOML: {exc}"))
                 continue
@@ -68,7 +68,7 @@ class Catalogue:
         asked: dict[str, set[str]] = {}
         for key, text in texts.items():
             try:
-                fields = [] if key in _OWN else _fields(text)
+                fields = [] if key in _OWN else _placeholders(text)
             except ValueError as exc:
                 problems.append(Problem(key, f"its braces are not in order: {str(exc).lower()}"))
                 continue
@@ -76,13 +76,13 @@ class Catalogue:
             for name, spec, conversion in fields:
                 if conversion or not _FORMAT.fullmatch(spec):
                     wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
-                    what = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
-                    problems.append(Problem(key, what))
+                    problem = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
+                    problems.append(Problem(key, problem))
         expected: Mapping[str, str] = english().texts if language != ENGLISH else texts
         problems += [Problem(key, "is missing") for key in expected if key not in texts]
         problems += [Problem(key, "is no message") for key in sorted({*texts} - {*expected, *_OWN})]
         for key in sorted(asked.keys() & expected.keys()) if language != ENGLISH else ():
-            wanted = {name for name, _, _ in _fields(expected[key])}
+            wanted = {name for name, _, _ in _placeholders(expected[key])}
             if asked[key] != wanted:
                 named, got = (", ".join(sorted(names)) or "none" for names in (wanted, asked[key]))
                 problems.append(Problem(key, f"must have the values {named} (got {got})"))
@@ -94,9 +94,9 @@ class Catalogue:
 
     def say(self, key: str, **values: Value) -> str:
         """Return the text of a message given by key and values."""
-        return self.render(Said(key, values))
+        return self.render(Phrase(key, values))
 
-    def render(self, sentence: Said) -> str:
+    def render(self, sentence: Phrase) -> str:
         """Return the text of a message."""
         key, values = sentence.key, sentence.values
         if "n" in values and f"{key}.other" in self.texts:
@@ -111,7 +111,7 @@ class Catalogue:
             if name not in values:
                 raise UnknownNameError(f"value of {sentence.key}", name, tuple(values))
             value = values[name]
-            if isinstance(value, Said):
+            if isinstance(value, Phrase):
                 pieces.append(self.render(value))
             elif isinstance(value, str):
                 pieces.append(value)
@@ -119,7 +119,7 @@ class Catalogue:
                 pieces.append(self.names(value) if isinstance(value, tuple) else self.number(value, spec or ""))
         return "".join(pieces)
 
-    def join(self, sentences: Iterable[Said]) -> str:
+    def join(self, sentences: Iterable[Phrase]) -> str:
         """Return the texts of several messages, joined by spaces."""
         return " ".join(self.render(sentence) for sentence in sentences)
 
@@ -161,12 +161,12 @@ def languages() -> tuple[str, ...]:
     return (ENGLISH, *sorted(names - {ENGLISH}))
 
 
-def stand_ins(
+def built_in_text(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """Return the note for a claim whose judges or agents are built in; empty if none is."""
-    graded, decided = (bool(who) and all(who.values()) for who in (judges, agents))
+    """Return the note for a claim whose judges or agents are built in; empty if none are."""
+    graded, decided = (bool(flags) and all(flags.values()) for flags in (judges, agents))
     if graded and decided:
         return words.say("stand_ins.both")
     lines = []
@@ -180,15 +180,15 @@ def stand_ins(
     return " ".join(lines)
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str | None]]:
+def _flatten(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str | None]]:
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{key}.")
+            yield from _flatten(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value if isinstance(value, str) else None
 
 
-def _fields(text: str) -> list[tuple[str, str, str]]:
+def _placeholders(text: str) -> list[tuple[str, str, str]]:
     """Return the placeholders of a text as (name, format, conversion)."""
     parsed = string.Formatter().parse(text)
     return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]

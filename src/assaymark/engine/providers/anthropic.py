@@ -147,8 +147,8 @@ class AnthropicModel(base.SdkModel):
         """Return the reply in a body. For token counts, see "Usage" in the reference of the Messages API."""
         raw, content = base.read_object(body, at)
         if content.get("type") != "message" or not isinstance(content.get("content"), list):
-            what = f"the reply of {at.address} is no message of the Messages API"
-            raise ModelError(f"anthropic: {what}", retryable=False)
+            message = f"the reply of {at.address} is no message of the Messages API"
+            raise ModelError(f"anthropic: {message}", retryable=False)
         blocks = [block for block in base.parts_of(content, "content") if block.get("type") == "text"]
         text = "".join(base.text_of(block.get("text")) for block in blocks)
         finish, usage = _FINISH.get(str(content.get("stop_reason")), "stop"), base.part_of(content, "usage")

@@ -103,10 +103,10 @@ def status_of(exc: BaseException) -> int | None:
 
 def causes(exc: BaseException) -> Iterator[BaseException]:
     """Yield an exception and its chain of causes, the root last."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     at: BaseException | None = exc
-    while at is not None and id(at) not in seen:
-        seen.add(id(at))
+    while at is not None and id(at) not in visited:
+        visited.add(id(at))
         yield at
         at = at.__cause__ or at.__context__
 
@@ -123,30 +123,30 @@ def refusal(
     passing = status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
     redirects, quota = 300 <= status < 400, True
     if status == 401 or words & _WRONG_KEY:
-        what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
+        text = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
-            what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
+            text = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
     elif status == 402 or words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(message)):
-        what = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
+        text = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
     elif words & _NOWHERE:
-        what = f"{at.address} is not available to this account ({status})"
+        text = f"{at.address} is not available to this account ({status})"
     else:
         quota = False
         if html and not passing:
-            what = not_an_api(at, status)
+            text = not_an_api(at, status)
         elif of_schema:
             advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
-            what = f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
+            text = f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
         elif status == 403 and not filtered:
-            what = f"{at.key_env} may not use {model} ({status})"
+            text = f"{at.key_env} may not use {model} ({status})"
         elif redirects:
-            what = f"{at.address} redirects ({status}), which is not followed; correct base_url"
+            text = f"{at.address} redirects ({status}), which is not followed; correct base_url"
         elif status in _MEANINGS:
-            what = _MEANINGS[status].format(model=model, address=at.address, status=status)
+            text = _MEANINGS[status].format(model=model, address=at.address, status=status)
         elif status >= 500:
-            what = f"the provider failed ({status}) on {model}"
+            text = f"the provider failed ({status}) on {model}"
         else:
-            what = f"the request was refused ({status}) for {model}"
+            text = f"the request was refused ({status}) for {model}"
     retryable = passing and not quota
     # True if every other call of this model with these settings would fail too
     always = not quota and not retryable and (html or status == 404 or redirects or of_schema)
@@ -155,7 +155,7 @@ def refusal(
         refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
     detail = "" if html or not message else f": {at.shown(message)}"
     return ModelError(
-        f"{at.provider.name}: {what}{detail}", retryable=retryable,
+        f"{at.provider.name}: {text}{detail}", retryable=retryable,
         retry_after=retry_after_of(headers) if retryable else None, quota=quota, always=always, refused=refused,
     )  # fmt: skip
 
@@ -348,13 +348,13 @@ def _parts_of_schema(schema: Any) -> Iterator[tuple[str, Any]]:
     """Yield a schema and all its subschemas with their paths; a malformed schema is not descended into."""
     nodes = [("schema", schema)]
     while nodes:
-        where, node = nodes.pop(0)
-        yield where, node
+        path, node = nodes.pop(0)
+        yield path, node
         if isinstance(node, dict) and all(isinstance(node.get(name, kind()), kind) for name, kind in _KINDS.items()):
-            inner = [(f"{where}.{name}", part) for name, part in node.get("properties", {}).items()]
-            inner += [(f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
-            inner += [(f"{where}.anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", []))]
-            nodes[:0] = [*inner, (f"{where}.items", node["items"])] if "items" in node else inner
+            inner = [(f"{path}.{name}", part) for name, part in node.get("properties", {}).items()]
+            inner += [(f"{path}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
+            inner += [(f"{path}.anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", []))]
+            nodes[:0] = [*inner, (f"{path}.items", node["items"])] if "items" in node else inner
 
 
 def strict_schema(schema: Text) -> dict[str, JSON]:
@@ -365,19 +365,19 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
     except (ValueError, RecursionError) as exc:
         problems.append(f"the schema is not JSON ({type(exc).__name__})")
         tree = {"type": "object", "additionalProperties": False}
-    for where, node in _parts_of_schema(tree):
+    for path, node in _parts_of_schema(tree):
         if not isinstance(node, dict):
-            problems.append(f"{where}: must be an object (got {type(node).__name__})")
+            problems.append(f"{path}: must be an object (got {type(node).__name__})")
             continue
-        problems += [f"{where}: {name!r} is not known to strict output" for name in sorted(set(node) - _STRICT)]
+        problems += [f"{path}: {name!r} is not known to strict output" for name in sorted(set(node) - _STRICT)]
         wrong = next((name for name, kind in _KINDS.items() if not isinstance(node.get(name, kind()), kind)), None)
         if wrong is not None:
-            problems.append(f"{where}: {wrong} must be {'an object' if _KINDS[wrong] is dict else 'a list'}")
+            problems.append(f"{path}: {wrong} must be {'an object' if _KINDS[wrong] is dict else 'a list'}")
         elif node.get("type") == "object" or (isinstance(node.get("type"), list) and "object" in node["type"]):
             if node.get("additionalProperties") is not False:
-                problems.append(f"{where}: additionalProperties must be false")
+                problems.append(f"{path}: additionalProperties must be false")
             if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
-                problems.append(f"{where}: every property must be required")
+                problems.append(f"{path}: every property must be required")
     if not problems and tree.get("type") != "object":
         problems = ["schema: the outermost type must be 'object'"]
     if problems:
@@ -391,8 +391,8 @@ def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str,
         return None
     schema = strict_schema(call.schema)
     refuse(call, [
-        f"{where}: {name!r} is not known to the structured output of the {api}"
-        for where, node in _parts_of_schema(schema) for name in sorted(unknown & node.keys())
+        f"{path}: {name!r} is not known to the structured output of the {api}"
+        for path, node in _parts_of_schema(schema) for name in sorted(unknown & node.keys())
         if name != "minItems" or node[name] not in (0, 1)
     ])  # fmt: skip
     return schema
@@ -424,8 +424,8 @@ class SdkModel(ABC):
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if self.names.fullmatch(name) is None:
-            what = f"must be {self.provider.name}/{self.named} (got {name[:80]!r})"
-            raise InputError("model", [Problem("", what)])
+            text = f"must be {self.provider.name}/{self.named} (got {name[:80]!r})"
+            raise InputError("model", [Problem("", text)])
         self.name = f"{self.provider.name}/{name}"
         self._environ = environ
         self._clients = PerLoop(self.client, self.close)

@@ -151,8 +151,8 @@ class GoogleModel(base.SdkModel):
         quotas = [str(quota.get("quotaId", "")) for detail in details for quota in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
             return base.refusal(at, status, words | {"insufficient_quota"}, message)
-        given = getattr(getattr(exc, "response", None), "headers", None)
-        headers = {str(name): str(value) for name, value in dict(given or {}).items()}
+        raw = getattr(getattr(exc, "response", None), "headers", None)
+        headers = {str(name): str(value) for name, value in dict(raw or {}).items()}
         waits = [match[1] for detail in details if (match := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
         if waits:
             headers.setdefault("retry-after", waits[0])

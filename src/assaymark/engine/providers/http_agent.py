@@ -173,7 +173,7 @@ def read_request(call: CallSpec) -> AgentRequest:
         raise ModelError(str(exc), retryable=False) from None
 
 
-def answered(text: str, model: str) -> Reply:
+def to_reply(text: str, model: str) -> Reply:
     """Return an agent's answer as a reply, with the model, fingerprint and token usage that it reports, if any."""
     facts = _object(text)
     usage = part_of(facts, "usage")
@@ -307,7 +307,7 @@ class HttpAgent:
             answer = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(answer, AgentFailure):
             return answer.reply(call.model, raw=post.kept() if answer.failure == "too large" else None)
-        return answered(answer if token is None else scrub(answer, [token]), call.model)
+        return to_reply(answer if token is None else scrub(answer, [token]), call.model)
 
     def _token(self, call: CallSpec) -> Secret | None:
         name = call.args.get("token_env")
@@ -476,7 +476,7 @@ class PythonAgent:
         if len(answer.encode("utf-8", "surrogatepass")) > self._max_bytes:
             detail = f"the answer has more than {self._max_bytes:,} bytes; it is kept as it came"
             return failure("too large", detail, answer).reply(call.model, raw=answer[:MOST_KEPT_BYTES])
-        return answered(answer, call.model)
+        return to_reply(answer, call.model)
 
     def _decided(self, call: CallSpec) -> str | AgentFailure:
         """Return the callable's result as text, or the failure. Runs in the thread."""
@@ -490,22 +490,22 @@ class PythonAgent:
             result = decide(context)
             return _text(asyncio.run(awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # any exception of the agent is its outcome, even SystemExit
-            raised = failure("exception", _named(exc))
+            raised = failure("exception", _describe(exc))
             # file and line of the exception, in the user's code rather than in an installed package if possible
             frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
             if not frames and (code := getattr(decide, "__code__", None)) is not None:  # the call itself failed
                 frames = [(code.co_filename, code.co_firstlineno)]
             user_frames = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
-            what = raised.detail
+            text = raised.detail
             if frames:
                 path, line = (user_frames or frames)[-1]
                 here = Path(path)
                 shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
-                what += f" ({failure('exception', str(shown)).detail}, line {line})"
+                text += f" ({failure('exception', str(shown)).detail}, line {line})"
             if self._strict:
                 stops = "stopped here, because of --strict-agents; every reply so far is kept"
-                raise InputError(call.model, [f"raised {what}; {stops}"]) from None
-            self._raised.append(what)
+                raise InputError(call.model, [f"raised {text}; {stops}"]) from None
+            self._raised.append(text)
             return raised
 
     def _callable(self) -> Decide:
@@ -523,7 +523,7 @@ def load_agent(name: str) -> Decide:
             module, _, attribute = name.partition(":")
             target = reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as exc:
-        problem = failure("exception", _named(exc)).detail
+        problem = failure("exception", _describe(exc)).detail
         if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
             module, here = exc.name, Path.cwd()
             advice = f"put the folder that holds {module}.py or {module}/ in front of the command: PYTHONPATH=FOLDER"
@@ -572,12 +572,12 @@ def _text(result: object) -> str | AgentFailure:
             fields["rationale"] = "\n\n".join(judged)
         agent = part_of(raw, "agent")
         optional = {"confidence": raw.get("confidence"), **{name: agent.get(name) for name in ("model", "fingerprint")}}
-        return canonical_json(fields | {name: one for name, one in optional.items() if one is not None and one != ""})
+        return canonical_json(fields | {name: arg for name, arg in optional.items() if arg is not None and arg != ""})
     except (TypeError, ValueError, RecursionError) as exc:
-        return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
+        return failure("wrong type", f"what was returned has no JSON form: {_describe(exc)}")
 
 
-def _named(exc: BaseException) -> str:
+def _describe(exc: BaseException) -> str:
     """Return the type and message of an exception; the message is made by the agent's code and may itself fail."""
     try:
         return f"{type(exc).__name__}: {exc}"

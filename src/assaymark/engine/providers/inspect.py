@@ -96,19 +96,19 @@ class InspectModel:
         provider = replace(INSPECT, name=f"inspect/{self.provider}")
         at = replace(transport(provider, call, self._environ), options=options)
         load_sdk(INSPECT)
-        (model, at), seen = await self._clients.of(at), _Exchange()
-        output = await base.attempt(at, self._generated(model, at, call, seen))
+        (model, at), trace = await self._clients.of(at), _Exchange()
+        output = await base.attempt(at, self._generated(model, at, call, trace))
         # Refuse the answer if a setting of the call was not sent, and remember which
-        if seen.request is None or self.provider in _SENT_UNSEEN:
+        if trace.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
-            missing = [name for name in _asked(call) if name not in sent]
+            missing = [name for name in _wanted(call) if name not in sent]
         else:
-            names = {name.lower() for name in _names(seen.request)}
-            missing = [key for key in _asked(call) if not any(part in name for part in _PARTS[key] for name in names)]
+            names = {name.lower() for name in _setting_names(trace.request)}
+            missing = [key for key in _wanted(call) if not any(part in name for part in _PARTS[key] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
         # Convert the output to a reply.
-        response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
+        response = trace.response if trace.response is not None else output.model_dump(mode="json", exclude_none=True)
         raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
         if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
             return outcome
@@ -117,8 +117,8 @@ class InspectModel:
         usage, stop = output.usage, output.choices[0].stop_reason
         if stop == "model_length" and usage is None:
             # Inspect's form of a prompt that is too long; a reply that was cut off has a usage.
-            what = f"{at.provider.name}: the prompt is too long for {at.model!r}"
-            raise ModelError(what, retryable=False, refused="call")
+            text = f"{at.provider.name}: the prompt is too long for {at.model!r}"
+            raise ModelError(text, retryable=False, refused="call")
         counts: dict[str, Any] = {}
         if usage is not None:  # Inspect's input tokens exclude those of the cache, ours include them
             cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
@@ -127,7 +127,7 @@ class InspectModel:
                 "output_tokens": base.count_of(usage.output_tokens),
                 "reasoning_tokens": base.count_of(usage.reasoning_tokens), "cached_tokens": base.count_of(cached),
             }  # fmt: skip
-        fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
+        fingerprint = trace.response.get("system_fingerprint") if isinstance(trace.response, Mapping) else None
         return Reply(
             output.completion, base.word_of(output.model) or call.model, _FINISH.get(str(stop), "stop"), raw,
             fingerprint=base.word_of(fingerprint), **counts,
@@ -173,7 +173,7 @@ class InspectModel:
     def _problems(self, call: CallSpec) -> Iterator[str]:
         """Yield the settings of a call that are known to be unsupported before it is sent."""
         yield from inspect_argument_problems(call.model, call.args)
-        yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
+        yield from (self._drops(name) for name in _wanted(call) if name in self._unsent)
         yield from base.prompt_problems(call)
 
     def _drops(self, name: str) -> str:
@@ -247,18 +247,18 @@ def response_schema(call: CallSpec) -> Any:
     return model.ResponseSchema(name="reply", json_schema=schema, strict=True)
 
 
-def _asked(call: CallSpec) -> list[str]:
+def _wanted(call: CallSpec) -> list[str]:
     """Return the settings that a call sets."""
     return [name for name in _PARTS if getattr(call, name) is not None]
 
 
-def _names(node: Any) -> Iterator[str]:
+def _setting_names(node: Any) -> Iterator[str]:
     """Yield the names of all settings in a request that have a value, except those in messages and schemas."""
     if isinstance(node, Mapping):
         for name, value in node.items():
             if value is not None and name not in _NOT_SETTINGS:
                 yield str(name)
-                yield from _names(value)
+                yield from _setting_names(value)
     elif isinstance(node, list | tuple):
         for part in node:
-            yield from _names(part)
+            yield from _setting_names(part)

@@ -107,12 +107,12 @@ class _OpenAI(base.SdkModel):
     def _filled(self, at: Transport, call: CallSpec, **fields: object) -> dict[str, Any]:
         """Return a request body with the settings of a call that are not None."""
         turns = [{"role": message.role, "content": message.text} for message in call.messages]
-        given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
-        return {"model": at.model, self.messages: turns} | {name: arg for name, arg in given.items() if arg is not None}
+        args = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
+        return {"model": at.model, self.messages: turns} | {name: arg for name, arg in args.items() if arg is not None}
 
     def _other_api(self, at: Transport) -> ModelError:
-        what = f"the reply of {at.address} is none of the {self.api[0]} API"
-        return ModelError(f"{at.provider.name}: {what}; {self.api[1]}", retryable=False)
+        text = f"the reply of {at.address} is none of the {self.api[0]} API"
+        return ModelError(f"{at.provider.name}: {text}; {self.api[1]}", retryable=False)
 
     def _tokens(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return the token counts of a response body."""

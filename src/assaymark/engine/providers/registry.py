@@ -59,9 +59,9 @@ class Models(Mapping[str, Model]):
         """The exceptions of Python agents with their counts: one line for each place in an agent's code."""
         agents = {name: model for name, model in self._made.items() if isinstance(model, PythonAgent)}
         return [
-            f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
+            f"{name} raised {text}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
             for name, agent in sorted(agents.items())
-            for what, times in agent.raised.most_common()
+            for text, times in agent.raised.most_common()
         ]
 
     def __getitem__(self, name: str) -> Model:
@@ -88,11 +88,11 @@ class Models(Mapping[str, Model]):
         ours = {name.partition("/")[0] for name in self._fixed}
         if not rest or provider in ours:
             return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
-        near = (
+        matches = (
             ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
         )
         names = [*(f"{our}/MODEL" for our in ours), *EXAMPLES]
-        return UnknownNameError("model", name, names, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
+        return UnknownNameError("model", name, names, meant=f"{matches[0]}/{rest.lstrip('/')}" if matches else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fixed)
@@ -114,12 +114,12 @@ class Models(Mapping[str, Model]):
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
     """Return every provider of models and agents, by the part of a name before its first slash."""
     names = ("inspect", *_SDK_MODELS)
-    return external_providers() | {name: partial(_made, name, 1, environ) for name in names}
+    return external_providers() | {name: partial(_make, name, 1, environ) for name in names}
 
 
 def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
     """Return the providers that take batches, by the part of a model's name before its first slash."""
-    return {name: partial(_made, name, 2, environ) for name in _SDK_MODELS}
+    return {name: partial(_make, name, 2, environ) for name in _SDK_MODELS}
 
 
 _SDK_MODELS: Final = {
@@ -130,21 +130,21 @@ _SDK_MODELS: Final = {
 """Providers with an official client: module, model class and batch class, imported when first needed."""
 
 
-def _found(provider: str, what: int = 1) -> Any:
+def _sdk_class(provider: str, index: int = 1) -> Any:
     """A provider's model class, or its batches (2)."""
     names = _SDK_MODELS.get(provider, ("inspect", "InspectModel"))
-    return getattr(import_module(f"assaymark.engine.providers.{names[0]}"), names[what])
+    return getattr(import_module(f"assaymark.engine.providers.{names[0]}"), names[index])
 
 
-def _made(provider: str, what: int, environ: Mapping[str, str] | None, given: Any) -> Any:
-    return _found(provider, what)(given, environ=environ)
+def _make(provider: str, index: int, environ: Mapping[str, str] | None, name: Any) -> Any:
+    return _sdk_class(provider, index)(name, environ=environ)
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """Return the problems with the arguments of a provider's model; empty for built-in models."""
     provider = model.partition("/")[0]
     if provider in _SDK_MODELS:
-        return list(_found(provider).argument_problems(model, args))
+        return list(_sdk_class(provider).argument_problems(model, args))
     if provider == "inspect":
         from assaymark.engine.providers.inspect import inspect_argument_problems
 

@@ -235,8 +235,8 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
                 yield "api_key_env must be the name of an environment variable: letters, digits and underscores"
         elif name not in rules:
             allowed = sorted({"base_url", "api_key_env", *rules})
-            near = get_close_matches(name, allowed, n=1)
-            hint = f"; did you mean {near[0]!r}? Allowed:" if near else "; allowed:"
+            matches = get_close_matches(name, allowed, n=1)
+            hint = f"; did you mean {matches[0]!r}? Allowed:" if matches else "; allowed:"
             yield f"unknown argument {name!r} of {model}{hint} {', '.join(allowed)}"
         elif not rules[name][0](value):
             yield f"{name} must be {rules[name][1]} (got {value!r})"

@@ -21,7 +21,7 @@ from assaymark.judging.prompts import PlannedCall
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, PairCall, PairCondition, repeated, sha256_text
+from assaymark.records import JSON, PairCall, PairCondition, duplicates, sha256_text
 
 # Tasks for stimuli: a situation, and the requirements that a good text for it meets, written by hand as TOML
 
@@ -151,13 +151,13 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
     """List every violation of the rules for tasks and their sentences; empty if stimuli can be made from them."""
     called = [task.name for task in tasks]
     problems = [] if called else [Problem("task", "at least one is needed (got 0)")]
-    problems += [Problem(f"task {name}", "another task has this name") for name in repeated(called)]
+    problems += [Problem(f"task {name}", "another task has this name") for name in duplicates(called)]
 
     def naming(task: Task) -> Iterator[str]:
         # Names of requirements that are ambiguous, or that occur in sentences that meet no requirement.
         if len(task.requirements) < LEAST_REQUIREMENTS:
             yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
-        for name in repeated(task.names):
+        for name in duplicates(task.names):
             yield f"two requirements are called {name!r}"
         for inner, outer in permutations(dict.fromkeys(task.names), 2):
             if is_named(outer, inner):
@@ -165,11 +165,11 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for name in task.names:
             if any(is_named(sentence, name) for sentence in FIXED_SENTENCES):
                 yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
-        for sentence in repeated([requirement.neutral for requirement in task.requirements]):
+        for sentence in duplicates([requirement.neutral for requirement in task.requirements]):
             yield f"two requirements share a neutral sentence: {sentence!r}"
 
     def wording(task: Task, need: Requirement) -> Iterator[str]:
-        if len(need.met) < 2 or repeated(need.met):
+        if len(need.met) < 2 or duplicates(need.met):
             count = f"{len(need.met)}, {len(set(need.met))} different"
             yield f"met must hold two or more wordings, all different (got {count})"
         pivot = len(need.met[0].split()) if need.met else len(need.neutral.split())
@@ -312,8 +312,8 @@ def parse_verdict(raw: JSON) -> PairVerdict:
     """Parse the verdict of a judge's reply, and reject a reply whose reason contradicts it."""
     fields = p.members(raw, ("verdict", "reason"))
     words: tuple[PairVerdict, ...] = get_args(PairVerdict)
-    verdict = p.word_of(fields["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
-    named = set(_NAMED.findall(p.text_of(fields["reason"], "reason", MOST_REASON)))
+    verdict = p.choice(fields["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
+    named = set(_NAMED.findall(p.bounded_text(fields["reason"], "reason", MOST_REASON)))
     if verdict in ("1", "2") and named and verdict not in named:
         raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
     return verdict

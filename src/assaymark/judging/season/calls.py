@@ -22,7 +22,7 @@ from assaymark.judging.season import plans
 from assaymark.judging.season import record as rec
 from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
-from assaymark.prompting import Parsed, PromptTemplate, fence, prompt_template, word_of
+from assaymark.prompting import Parsed, PromptTemplate, choice, fence, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, Outcome, record
 
@@ -205,7 +205,7 @@ def probe_calls(
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
     names: JSON = {"type": "string", "enum": list(options)}
     form = plans.reasoned_form(
-        "author", names, lambda raw: word_of(raw, options, "author must be one of the names listed")
+        "author", names, lambda raw: choice(raw, options, "author must be one of the names listed")
     )
     listed = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}" for name in options)
     template = season_template(AUTHOR_TEMPLATE)

@@ -24,8 +24,8 @@ from pydantic import Field, model_validator
 
 import assaymark.prompting as p
 from assaymark.plan import Frozen, read_model, shipped_names, shipped_text
-from assaymark.prompting import Rejected, ReplyForm, shown, whole
-from assaymark.records import JSON, Context, canonical_json, record, repeated, sha256_text
+from assaymark.prompting import Rejected, ReplyForm, brief, whole_number
+from assaymark.records import JSON, Context, canonical_json, duplicates, record, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -148,7 +148,7 @@ class ScoringPlan(Frozen):
         for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
             _require_hundred(f"the parts of {axis}", *(part.weight for part in parts))
         names = [part.name for part in (*self.reasoning, *self.evidence)]
-        twice = repeated(names)
+        twice = duplicates(names)
         if twice:
             raise ValueError(f"each part needs a name of its own (got {', '.join(twice)} more than once)")
         absent = [name for name in PROCESS if name not in {part.name for part in self.reasoning}]
@@ -311,22 +311,22 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         for axis, parts in (("reasoning", plan.reasoning), ("evidence", plan.evidence)):
             names = [part.name for part in parts]
             grades = require_object(reply[axis], names, f"parts of {axis}")
-            axes.append({name: whole(grades[name], name, 0, HIGHEST) for name in names})
-        reliability = whole(reply["data_reliability"], "data_reliability", 0, HIGHEST)
+            axes.append({name: whole_number(grades[name], name, 0, HIGHEST) for name in names})
+        reliability = whole_number(reply["data_reliability"], "data_reliability", 0, HIGHEST)
         claims = reply["claims"]
         if not isinstance(claims, list):
-            raise Rejected(f"claims must be a list (got {shown(claims)})")
+            raise Rejected(f"claims must be a list (got {brief(claims)})")
         if len(claims) > MOST_CLAIMS:
             raise Rejected(f"claims has {len(claims)} entries, at most {MOST_CLAIMS} are allowed")
         ledger = tuple(claim(entry, f"claim {at}") for at, entry in enumerate(claims, start=1))
-        lookahead = p.word_of(reply["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
-        reason = p.text_of(reply["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
+        lookahead = p.choice(reply["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
+        reason = p.bounded_text(reply["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
         lines = {}
         for field in ("verdict", "summary"):
-            lines[field] = p.text_of(reply[field], field, MOST_QUOTED).strip()
+            lines[field] = p.bounded_text(reply[field], field, MOST_QUOTED).strip()
             if not lines[field] or any(ord(char) < 32 for char in lines[field]):
-                raise Rejected(f"{field} must be one line of text (got {shown(reply[field])})")
-        carried = p.text_of(reply["notes"], "notes", MOST_CHARACTERS) if notes else None
+                raise Rejected(f"{field} must be one line of text (got {brief(reply[field])})")
+        carried = p.bounded_text(reply["notes"], "notes", MOST_CHARACTERS) if notes else None
         if carried is not None and (count := p.token_count(carried)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
         remarks = (lookahead, reason, lines["verdict"], lines["summary"], carried)
@@ -334,13 +334,13 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
 
     def claim(raw: JSON, label: str) -> HorizonClaim:
         members = require_object(raw, ("quote", "step", "state", "fields"), f"{label}: keys")
-        step = whole(members["step"], f"{label}: step", first, last)
+        step = whole_number(members["step"], f"{label}: step", first, last)
         fields = members["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
-            raise Rejected(f"{label}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
-        quote = p.text_of(members["quote"], f"{label}: quote", MOST_QUOTED)
-        state = p.word_of(members["state"], _STATES, f"{label}: state must be one of {', '.join(_STATES)}")
-        used = tuple(p.text_of(field, f"{label}: field", MOST_QUOTED) for field in fields)
+            raise Rejected(f"{label}: fields must be a list of at most {MOST_FIELDS} (got {brief(fields)})")
+        quote = p.bounded_text(members["quote"], f"{label}: quote", MOST_QUOTED)
+        state = p.choice(members["state"], _STATES, f"{label}: state must be one of {', '.join(_STATES)}")
+        used = tuple(p.bounded_text(field, f"{label}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote, step, state, used)
 
     return ReplyForm(plan.version, horizon_schema(plan, notes), check, MOST_CHARACTERS, failures=True)
@@ -351,16 +351,16 @@ def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyFo
 
     def check(raw: JSON) -> tuple[A, str]:
         fields = require_object(raw, (key, "reason"))
-        return value(fields[key]), p.text_of(fields["reason"], "reason", MOST_QUOTED)
+        return value(fields[key]), p.bounded_text(fields["reason"], "reason", MOST_QUOTED)
 
     return ReplyForm(key, p.schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
 
 
-OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole(raw, "outcome", 0, HIGHEST))
+OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole_number(raw, "outcome", 0, HIGHEST))
 """The form of a reply to the outcome call."""
 
 
 def require_object(raw: JSON, keys: Sequence[str], label: str = "keys") -> Mapping[str, Any]:
     """Check that a value is an object with exactly these keys, and return it."""
     subject = "the reply" if label == "keys" else label
-    return p.members(raw, keys, label, otherwise=f"{subject} must be a JSON object (got {shown(raw)})")
+    return p.members(raw, keys, label, otherwise=f"{subject} must be a JSON object (got {brief(raw)})")

@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringP
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Parsed, ReplyState
 from assaymark.quantiles import t_quantile
-from assaymark.records import IDENTICAL, CallFacts, record, repeated
+from assaymark.records import IDENTICAL, CallFacts, duplicates, record
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -610,7 +610,7 @@ def season_table(
 ) -> tuple[SeasonRow, ...]:
     """Compute the table of a season under a scoring plan, by descending total, rows without a total last."""
     rules, names = _plan(plan), [contestant.name for contestant in contestants]
-    twice = repeated(names)
+    twice = duplicates(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
     points = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
     check_points("season_table", points, problems)

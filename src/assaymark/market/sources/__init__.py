@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
-from assaymark.market.snapshot import Origin, Snapshot, content_digest, stamped
+from assaymark.market.snapshot import Origin, Snapshot, content_digest, with_texts
 from assaymark.market.sources import bars, fred, huggingface
-from assaymark.market.sources.huggingface import Questions
-from assaymark.market.sources.request import Asking, Fetch, Progress, Request, RetryPolicy, ServiceUnavailable, Source
+from assaymark.market.sources.huggingface import QuestionFile
+from assaymark.market.sources.request import Fetch, Progress, Pull, Request, RetryPolicy, ServiceUnavailable, Source
 from assaymark.records import canonical_json, sha256_text
 
 # One request to one networked source returns a snapshot or raises with all problems
@@ -34,7 +34,7 @@ _FETCH: Mapping[str, Fetch] = {
 _ONE_AT_A_TIME = Lock()
 
 
-def _silent(what: str, done: int, total: int, /) -> None:
+def _silent(kind: str, done: int, total: int, /) -> None:
     """Ignore progress."""
 
 
@@ -43,13 +43,13 @@ def pull(
 ) -> Snapshot:
     """Fetch the current data of a networked source as one snapshot. Raises `InputError` with all problems."""
     service = _known(source, request, now)
-    asking = Asking(now, manners or RetryPolicy(), progress)
+    asking = Pull(now, manners or RetryPolicy(), progress)
     tables, notes = _answered(service.name, lambda: _FETCH[service.name](request, asking))
     # The same answer on one day has the same name.
     contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(service.name, now, request.as_query(), service.licence, notes)
-    bars = {"bars": stamped(tables["bars"], snapshot=name)} if "bars" in tables else {}
+    bars = {"bars": with_texts(tables["bars"], snapshot=name)} if "bars" in tables else {}
     return Snapshot(name, origin, {**tables, **bars})
 
 
@@ -59,7 +59,7 @@ def pull_questions(
     """Fetch a file of questions (JSON Lines) of a dataset, such as PortBench-QA, into ``folder``, with a file of its
     provenance."""
     service = _known("huggingface", request, now)
-    asking = Asking(now, manners or RetryPolicy(), progress)
+    asking = Pull(now, manners or RetryPolicy(), progress)
     return _answered(service.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
@@ -90,7 +90,7 @@ def _answered(source: str, ask: Callable[[], T]) -> T:
     raise failed
 
 
-Manners = RetryPolicy
-"""The name of `RetryPolicy` in 0.1."""
+Manners = RetryPolicy  # its name in 0.1
+Questions = QuestionFile  # its name in 0.1
 
-__all__ = ["SOURCES", "Questions", "Request", "RetryPolicy", "Source", "pull", "pull_questions"]
+__all__ = ["SOURCES", "QuestionFile", "Request", "RetryPolicy", "Source", "pull", "pull_questions"]

@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS, table_of
-from assaymark.records import JSON, repeated
+from assaymark.records import JSON, duplicates
 
 T = TypeVar("T")
 
@@ -86,26 +86,26 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def checked_status(status: int, headers: Mapping[str, str]) -> None:
+def check_status(status: int, headers: Mapping[str, str]) -> None:
     """Raise `TransientError` for a status after which the request may be retried."""
     if status in AGAIN:
         reason = "too many requests" if status == 429 else "the service is not available"
         raise TransientError(f"{reason} (status {status})", asked_wait(headers))
 
 
-def checked_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Raise unless an answer has data; see `checked_status` and `checked_data`."""
-    checked_status(status, headers)
-    checked_data(body)
+def check_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """Raise unless an answer has data; see `check_status` and `check_data`."""
+    check_status(status, headers)
+    check_data(body)
 
 
-def checked_size(size: int, manners: RetryPolicy) -> None:
+def check_size(size: int, manners: RetryPolicy) -> None:
     """Raise `ServiceUnavailable` for an answer above the size limit."""
     if size > manners.most_bytes:
         raise ServiceUnavailable(f"the answer is larger than {manners.most_bytes:,} bytes, the most that is read")
 
 
-def checked_data(body: bytes) -> None:
+def check_data(body: bytes) -> None:
     """Raise `ServiceUnavailable` for an HTML page in place of data, such as a sign-in, an error or a proxy's notice."""
     start = body[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
@@ -114,19 +114,19 @@ def checked_data(body: bytes) -> None:
         )
 
 
-def through(endpoint: str | None, url: str) -> str:
+def gateway_url(endpoint: str | None, url: str) -> str:
     """Return the address of a service, or its form at a gateway: ENDPOINT/<host>/<path>."""
     place = urlsplit(url)
     query = f"?{place.query}" if place.query else ""
     return f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
 
 
-def unreadable(reply: str, exc: Exception, *hidden: str | None) -> str:
+def parse_error(reply: str, exc: Exception, *hidden: str | None) -> str:
     """Return the message that a client cannot parse a reply; clients can fail with any exception then."""
-    return f"{reply} cannot be read ({type(exc).__name__}: {one_line(exc, *hidden)})"
+    return f"{reply} cannot be read ({type(exc).__name__}: {safe_line(exc, *hidden)})"
 
 
-def one_line(text: object, *hidden: str | None) -> str:
+def safe_line(text: object, *hidden: str | None) -> str:
     """Return external text for a message: one printable, short line without the ``hidden`` secrets."""
     shown = str(text)
     for secret in filter(None, hidden):
@@ -135,7 +135,7 @@ def one_line(text: object, *hidden: str | None) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
-def library(name: str, extra: str) -> Any:
+def load_client(name: str, extra: str) -> Any:
     """Import the client library of a source. Raises `InputError` if it is not installed."""
     try:
         return import_module(name)
@@ -147,7 +147,7 @@ def library(name: str, extra: str) -> Any:
 
 
 @contextmanager
-def outdated_uses_of(client: str) -> Iterator[None]:
+def ignore_deprecations(client: str) -> Iterator[None]:
     """Suppress deprecation warnings about the code of a client library, which we cannot change."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=rf"{client}(\.|$)")
@@ -200,25 +200,25 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """The settings of one pull: its time, the retry policy and the progress callback."""
+class Pull:
+    """One pull from a source: its time, the retry policy and the progress callback."""
 
     now: datetime
     manners: RetryPolicy
     progress: Progress
 
-    def each(self, what: str, symbols: Sequence[str]) -> Iterator[str]:
+    def each(self, kind: str, symbols: Sequence[str]) -> Iterator[str]:
         """Yield the symbols one by one and report progress."""
         for done, symbol in enumerate(symbols):
-            self.progress(what, done, len(symbols))
+            self.progress(kind, done, len(symbols))
             yield symbol
-        self.progress(what, len(symbols), len(symbols))
+        self.progress(kind, len(symbols), len(symbols))
 
 
-Draft = tuple[Mapping[str, Any], tuple[str, ...]]
+SourceTables = tuple[Mapping[str, Any], tuple[str, ...]]
 """Tables without the name of their snapshot, which is derived from them, and notes about them."""
 
-Fetch = Callable[[Request, Asking], Draft]
+Fetch = Callable[[Request, Pull], SourceTables]
 """Fetches from a source; raises `InputError` with all problems, or `ServiceUnavailable` if the service is down."""
 
 
@@ -241,7 +241,7 @@ class Source:
         faults = []
         if self.symbols and not request.symbols:
             faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
-        for symbol in repeated(request.symbols):
+        for symbol in duplicates(request.symbols):
             faults.append(Problem(symbol, "is asked for more than once"))
         faults += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")
@@ -304,28 +304,28 @@ def series_problems(series: DailySeries) -> list[Problem]:
     problems = []
     steps = np.diff(series.days).astype(int)
     for place in np.flatnonzero(steps <= 0)[:1]:
-        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
-        problems.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
+        text = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
+        problems.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {text}: days must increase"))
     for name in PRICES:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
         wrong = ~(values > 0) | np.isinf(values) if name == "close" else (values <= 0) | np.isinf(values)
-        problems += _first(series, wrong, values, f"a {name} must be positive{missing}")
+        problems += _first_place(series, wrong, values, f"a {name} must be positive{missing}")
     volume = series.bars["volume"]
-    problems += _first(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
+    problems += _first_place(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
     spread = series.bars["high"] - series.bars["low"]
-    problems += _first(series, spread < 0, spread, "the high is below the low")
+    problems += _first_place(series, spread < 0, spread, "the high is below the low")
     wrong = ~(series.adj_factor > 0) | np.isinf(series.adj_factor)
-    return problems + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
+    return problems + _first_place(series, wrong, series.adj_factor, "an adjustment factor must be positive")
 
 
-def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
+def _first_place(series: DailySeries, wrong: np.ndarray, values: np.ndarray, text: str) -> list[Problem]:
     """Return the first place of a problem with the number of places, or nothing."""
     places = np.flatnonzero(wrong)
     if not places.size:
         return []
     more = f"; {places.size} days in all" if places.size > 1 else ""
-    return [Problem(f"{series.id}, {series.days[places[0]]}", f"{what} (got {values[places[0]]:g}){more}")]
+    return [Problem(f"{series.id}, {series.days[places[0]]}", f"{text} (got {values[places[0]]:g}){more}")]
 
 
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:

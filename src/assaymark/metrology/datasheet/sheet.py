@@ -26,7 +26,7 @@ from assaymark.metrology.datasheet.calls import (
 )
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
-from assaymark.notebook import Displayable, Heading, Part, parts_of
+from assaymark.notebook import Displayable, Heading, Part, display_parts
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
@@ -261,7 +261,7 @@ class Datasheet(Displayable):
         yield Heading(clean(self.judge, 60))
         yield f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}"
         yield from (f"{words} ({rule})" if rule else words for words, rule in map(chip_words, self.sketch))
-        yield from parts_of(Rows(self.measurements))
+        yield from display_parts(Rows(self.measurements))
 
     def __repr__(self) -> str:
         return f"Datasheet of {clean(self.judge, 60)}: {count(len(self.measurements))} measurements"

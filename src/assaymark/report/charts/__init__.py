@@ -11,10 +11,10 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.charts.canvas import (
-        POINTED, Box, JudgeWords, Scale, apart, around, csv_text, judge_marks, label, placed,
+        POINTED, Box, JudgeWords, Scale, spread_labels, spots_around, csv_text, judge_marks, label, place_labels,
     )  # fmt: skip
     from assaymark.report.charts.datasheet import (
-        PARTS, Curve, MapPoint, axis_of, curves, dots, segment, series, share_map, stacks,
+        PARTS, Curve, MapPoint, value_axis, curves, dots, segment, marker_style, share_map, stacks,
     )  # fmt: skip
     from assaymark.report.charts.grids import (
         bar_table, class_panel, correlation_map, scale_use, tint_of,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assaymark.report.charts.intervals import AxisRow, forest, interval_strip, score_axis, score_head
     from assaymark.report.charts.models import Strip, TierRow, stress_scatter, strip_axis, tier_chart
     from assaymark.report.charts.paths import (
-        day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,
+        day_ticks, drawdown_ticks, drawdowns, history_panels, nav_figure, price_chart, nav_ticks,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

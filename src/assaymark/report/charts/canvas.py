@@ -93,7 +93,7 @@ def _picture(
     ).as_str()  # fmt: skip
 
 
-def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
+def views(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
     """A figure for a screen (or half of one) and for a phone; ``draw`` gives its elements and its height."""
     frames = []
     for kind, width in (("wide", wide), ("narrow", NARROW)):
@@ -119,7 +119,7 @@ class Scale:
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
 
 
-def rungs(
+def grid_lines(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
 ) -> list[svg.Element]:
     """Horizontal grid lines at some values, each with its class and its label at the left."""
@@ -139,12 +139,12 @@ def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float
     return parts
 
 
-def step_of(reach: float, sizes: Sequence[float], most: float, otherwise: float | None = None) -> float:
+def step_size(reach: float, sizes: Sequence[float], most: float, otherwise: float | None = None) -> float:
     """The first step size that divides a range into at most ``most`` steps; else ``otherwise``, or the whole range."""
     return next((size for size in sizes if reach / size <= most), reach if otherwise is None else otherwise)
 
 
-def steps_of(first: int, last: int, step: float) -> list[tuple[float, str]]:
+def tick_labels(first: int, last: int, step: float) -> list[tuple[float, str]]:
     """The ticks from the first to the last multiple of a step, with their labels."""
     return [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
 
@@ -157,7 +157,7 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
     """
     reach = float(high - low)
     size = 10.0 ** math.floor(math.log10(reach))
-    step = step_of(reach, (size / 10, size / 5, size / 2, size, 2 * size, 5 * size), 6)
+    step = step_size(reach, (size / 10, size / 5, size / 2, size, 2 * size, 5 * size), 6)
     step = max(step, 1.0) if reach >= 1 else step
     inside = (k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1))
     return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 2), float(high))
@@ -166,7 +166,7 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
 # --- label placement --------------------------------------------------------------------------------------------------
 
 
-def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
+def spread_labels(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
     """Centres moved as little as needed so that labels do not overlap and stay inside the figure.
 
     >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
@@ -206,9 +206,9 @@ Request = tuple[Sequence[str], Sequence[Spot]]
 """The lines of a label and its candidate positions, the best first."""
 
 
-def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> list[Spot]:
+def place_labels(requests: Iterable[Request], occupied: Sequence[Box], inside: Box) -> list[Spot]:
     """A position for each label, in order: the first free one, else the one with the least overlap."""
-    boxes, chosen = list(taken), list[Spot]()
+    boxes, chosen = list(occupied), list[Spot]()
     for lines, spots in requests:
         width, best, least = max(text_width(text, 13) for text in lines), (spots[0], inside), math.inf
         for spot in spots:
@@ -226,7 +226,7 @@ def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> li
     return chosen
 
 
-def around(x: float, y: float) -> Iterator[Spot]:
+def spots_around(x: float, y: float) -> Iterator[Spot]:
     """Candidate positions around a point: beside, above and below it, then further up and down."""
     yield from ((x + 11, y + 4, "start"), (x, y - 11, "middle"), (x, y + 20, "middle"), (x - 11, y + 4, "end"))
     for shift in (turn * step * 16 for step in range(1, 9) for turn in (-1, 1)):
@@ -236,7 +236,7 @@ def around(x: float, y: float) -> Iterator[Spot]:
 # --- the numbers of a figure as a CSV file beside the page ------------------------------------------------------------
 
 
-def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
     """Rows as CSV with a header; numbers in full precision, and no text that a spreadsheet reads as a formula.
 
     >>> print(csv_text(("agent", "value"), [("Alder", 98.5), ("=x", 1.0)]), end="")
@@ -246,7 +246,7 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
     """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for row in (heads, *rows):
+    for row in (columns, *rows):
         plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
         writer.writerow([f"'{text}" if isinstance(cell, str) and text[:1] in ("=", "+", "-", "@") else text
                          for cell, text in zip(row, plain, strict=True)])  # fmt: skip
@@ -255,8 +255,8 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
     """Paths over the same days as CSV: a row per day, a column per path."""
-    heads = (head, *(name for name, _ in lines))
-    return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
+    columns = (head, *(name for name, _ in lines))
+    return csv_text(columns, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
 
 
 # --- one judge among several: ``judges.css`` highlights the judge under the pointer and dims the others ---------------
@@ -272,7 +272,7 @@ class JudgeWords:
 
     at: int
     name: str
-    said: str
+    values: str
 
     @property
     def pointed(self) -> bool:
@@ -280,9 +280,9 @@ class JudgeWords:
         return self.at < POINTED
 
 
-def told(judges: Sequence[JudgeWords]) -> str:
+def text_alternative(judges: Sequence[JudgeWords]) -> str:
     """All judges with their values: the text alternative of a figure that compares them."""
-    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
+    return "; ".join(f"{judge.name}: {judge.values}" for judge in judges)
 
 
 def judge_class(at: int | None) -> list[str]:

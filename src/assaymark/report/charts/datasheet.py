@@ -30,14 +30,14 @@ PARTS: Final = (
 """The classes of pairs: suffix of the measurement name, word, and fill."""
 
 
-def series(at: int) -> tuple[Shape, str]:
+def marker_style(at: int) -> tuple[Shape, str]:
     """Shape and hue of the judge at an index; only the first, which the page is about, has hue ``k1``."""
     return _SHAPES[at % len(_SHAPES)], _HUES[(at - 1) % len(_HUES)] if at else "k1"
 
 
 def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) -> svg.Element:
     """The marker of a judge, with a thin gap around it that separates markers; an empty one is only outlined."""
-    shape, hue = series(at)
+    shape, hue = marker_style(at)
     kind = f"open {hue}l" if empty else f"{hue} gap"
     if shape == "circle":
         return c.circle(x, y, num(size), kind)
@@ -84,11 +84,11 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = F
                 bar.append(block(x, y + 20, size, 28.0, fill))
                 counts.append((x + size / 2, count(n)))
                 x += size
-        centres = c.apart([at for at, _ in counts], [text_width(text, 12) + 6 for _, text in counts], width)
+        centres = c.spread_labels([at for at, _ in counts], [text_width(text, 12) + 6 for _, text in counts], width)
         bar += [label(at, y + 63, text, "tk", "middle") for at, (_, text) in zip(centres, counts, strict=True)]
         strong = "k1t" if focus and not place else "tb"
-        heads = [label(0, y + 14, title, strong), label(width, y + 14, head, "tk", "end")]
-        parts += judge_marks(place, [*heads, *bar])
+        columns = [label(0, y + 14, title, strong), label(width, y + 14, head, "tk", "end")]
+        parts += judge_marks(place, [*columns, *bar])
         y += 68.0
     return parts, y + 4
 
@@ -99,7 +99,7 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = F
 def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
     """Rows of values on one axis: title and numbers above (on two lines if needed), a marker below, and a reference
     line at ``against``. A row without a value shows the reason."""
-    first, last, step = axis_of(rows, shares, against)
+    first, last, step = value_axis(rows, shares, against)
     scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
     for row in rows:
         parts.append(label(0, y + 14, fit(row.title, width, 13)))
@@ -117,11 +117,11 @@ def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against
                 parts.append(line(scale(row.bounds[0]), middle, scale(row.bounds[1]), middle, "k1b"))
             parts.append(mark(scale(row.value), middle, 0, 5.5, row.mark == "mn"))
         y += 46.0
-    ticks = [(at, percent(at) if shares else text) for at, text in c.steps_of(first, last, step)]
+    ticks = [(at, percent(at) if shares else text) for at, text in c.tick_labels(first, last, step)]
     return [*parts, *c.axis(scale, y - 2, ticks, width)], y + 24
 
 
-def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
+def value_axis(rows: Sequence[AxisRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
     """The first and the last step of an axis, and the step size: it holds every interval. An axis of shares runs from 0
     to the next tenth, any other between round ends that include ``against``.
 
@@ -138,7 +138,7 @@ def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None
         return 0, round(high / step), step
     ends += [] if against is None else [against]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
-    step = c.step_of(max(high - low, 0.1), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
+    step = c.step_size(max(high - low, 0.1), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     # Not empty even if all rows have the same value.
     return (first, last, step) if first < last else (first - 1, last + 1, step)
@@ -179,13 +179,13 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
         parts.append(line(across(step), floor, across(step), floor + 5, "axis"))
         parts.append(label(across(step), floor + 19, "½" if step == 0.5 else f"{step:g}", "tk", "middle"))
     parts.append(label(width - 10, height - 8, "Requirements the better text has and the other lacks →", "tk", "end"))
-    taken = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
+    occupied = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
     for curve in lines:
         if not curve.foot:
             continue
         # The line from the 75 % level to the axis, the interval on the axis, and the words above it.
         value, ends, censored, words = curve.foot
-        hue, x, foot, size = series(curve.at)[1], across(value), list[svg.Element](), text_width(words, 13)
+        hue, x, foot, size = marker_style(curve.at)[1], across(value), list[svg.Element](), text_width(words, 13)
         if ends:
             foot.append(rect(across(ends[0]), floor - 6, across(ends[1]) - across(ends[0]), 6, f"{hue}f"))
         if censored != "right":
@@ -198,10 +198,10 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
         fits = x + 10 + size < across.right + 10
         at = x + 10 if fits else x - 10
         foot.append(label(at, floor - 14, words, f"{hue}t halo", "start" if fits else "end"))
-        taken.append(Box(at - size * (not fits), floor - 26, at + size * fits, floor - 10))
+        occupied.append(Box(at - size * (not fits), floor - 26, at + size * fits, floor - 10))
         parts += judge_marks(curve.at, foot)
     for curve in reversed(lines):
-        drawn = _curve(curve, across, up, curve is lines[0], len(lines) <= BARRED, taken)
+        drawn = _curve(curve, across, up, curve is lines[0], len(lines) <= BARRED, occupied)
         parts += judge_marks(curve.at, drawn)
     shown = [curve for curve in lines if curve.points]
     if len(shown) < 2:  # a single curve needs no name
@@ -209,15 +209,15 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
     names, requests = shortened([curve.name for curve in shown], width * 0.34, 13), list[c.Request]()
     for curve, name in zip(shown, names, strict=True):
         spots: list[Spot] = []
-        for far in (0.0, 16.0, 32.0):
+        for dy in (0.0, 16.0, 32.0):
             for delta, share, _ in curve.points[1:-1] or curve.points:
                 x, y = across(delta), up(share)
-                spots += [(x + 10, y + 17 + far, "start"), (x, y - 12 - far, "middle"), (x, y + 21 + far, "middle"),
-                          (x - 10, y - 6 - far, "end")]  # fmt: skip
+                spots += [(x + 10, y + 17 + dy, "start"), (x, y - 12 - dy, "middle"), (x, y + 21 + dy, "middle"),
+                          (x - 10, y - 6 - dy, "end")]  # fmt: skip
         requests.append(((name,), spots))
-    places = c.placed(requests, taken, Box(44, _TOP - 28, width, up(0) - 22))
+    places = c.place_labels(requests, occupied, Box(44, _TOP - 28, width, up(0) - 22))
     for curve, name, (x, y, anchor) in zip(shown, names, places, strict=True):
-        parts += judge_marks(curve.at, [label(x, y, name, f"{series(curve.at)[1]}t halo", anchor)])
+        parts += judge_marks(curve.at, [label(x, y, name, f"{marker_style(curve.at)[1]}t halo", anchor)])
     return parts, height
 
 
@@ -227,13 +227,13 @@ def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
     for share, text, kind in ((0, "0", "axis"), (TARGET, "75", "gd"), (1, "100", "hair")):
         parts += [line(30, up(share), width - 8, up(share), kind), label(26, up(share) + 4, text, "tk", "end")]
     parts += [label(across(step), height - 6, str(step), "tk", "middle") for step in range(1, 6)]
-    return [*parts, *_curve(curve, across, up, strong=True, bars=True, taken=[])]
+    return [*parts, *_curve(curve, across, up, strong=True, bars=True, occupied=[])]
 
 
 def _curve(
-    curve: Curve, across: Scale, up: Scale, strong: bool, bars: bool, taken: list[Box]
+    curve: Curve, across: Scale, up: Scale, strong: bool, bars: bool, occupied: list[Box]
 ) -> list[svg.Element]:  # fmt: skip
-    hue, shift = series(curve.at)[1], 0.0 if strong else _OFFSETS[curve.at % len(_OFFSETS)]
+    hue, shift = marker_style(curve.at)[1], 0.0 if strong else _OFFSETS[curve.at % len(_OFFSETS)]
     spots = [(across(delta) + shift, up(share)) for delta, share, _ in curve.points]
     parts: list[svg.Element] = []
     if len(spots) > 1:
@@ -241,13 +241,13 @@ def _curve(
     for (x, y), (_, _, ends) in zip(spots, curve.points, strict=True):
         if ends and (strong or bars):
             parts.append(line(x, up(ends[1]), x, up(ends[0]), f"{hue}l" if strong else f"{hue}h"))
-            taken.append(Box(x - 2, up(ends[1]), x + 2, up(ends[0])))
+            occupied.append(Box(x - 2, up(ends[1]), x + 2, up(ends[0])))
         parts.append(mark(x, y, curve.at, 5.5 if strong else 4.0))
-        taken.append(Box(x - 6, y - 6, x + 6, y + 6))
+        occupied.append(Box(x - 6, y - 6, x + 6, y + 6))
     for (x1, y1), (x2, y2) in pairwise(spots):
         for k in range(1, 8):  # a line occupies small pieces, not its bounding box
             x, y = x1 + (x2 - x1) * k / 8, y1 + (y2 - y1) * k / 8
-            taken.append(Box(x - 4, y - 3, x + 4, y + 3))
+            occupied.append(Box(x - 4, y - 3, x + 4, y + 3))
     return parts
 
 
@@ -280,55 +280,55 @@ def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
     return across(point.x), up(point.y), ends_x, ends_y
 
 
-def _cross(arms: Arms, kind: str, taken: list[Box]) -> list[svg.Element]:
-    """The intervals of a point in both directions, without caps; the boxes that they cover are added to ``taken``."""
+def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[svg.Element]:
+    """The intervals of a point in both directions, without caps; their boxes are added to ``occupied``."""
     (x, y, ends_x, ends_y), elements = arms, list[svg.Element]()
     if ends_x:
         elements.append(line(ends_x[0], y, ends_x[1], y, kind))
-        taken.append(Box(ends_x[0], y - 2, ends_x[1], y + 2))
+        occupied.append(Box(ends_x[0], y - 2, ends_x[1], y + 2))
     if ends_y:
         elements.append(line(x, ends_y[0], x, ends_y[1], kind))
-        taken.append(Box(x - 2, ends_y[0], x + 2, ends_y[1]))
+        occupied.append(Box(x - 2, ends_y[0], x + 2, ends_y[1]))
     return elements
 
 
-def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Drawn:
-    """All judges on two axes from 0 with the same scale; ``heads`` are the axis titles."""
+def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float, height: float = 320.0) -> Drawn:
+    """All judges on two axes from 0 with the same scale; ``titles`` are the axis titles."""
     # The end of both axes: every interval fits.
     ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
     most = max([0.2, *(p.x for p in points), *(p.y for p in points), *ends])
     top = min(1.0, math.ceil(most * 10 - 1e-9) / 10) if most <= 0.5 else min(1.0, math.ceil(most * 5 - 1e-9) / 5)
     step = 0.1 if top <= 0.5 else 0.2
     across, up = Scale(0, top, 38, width - 14), Scale(0, top, height - _FOOT, _TOP_MAP)
-    parts: list[svg.Element] = [label(0, 16, f"↑ {fit(heads[1], width - 20, 12)}", "tk")]
+    parts: list[svg.Element] = [label(0, 16, f"↑ {fit(titles[1], width - 20, 12)}", "tk")]
     for k in range(round(top / step) + 1):
         x, y, text = across(k * step), up(k * step), f"{k * step:.1f}".replace("0.0", "0").replace("1.0", "1")
         parts.append(line(38, y, width - 14, y, "hair" if k else "axis"))
         parts += [label(32, y + 4, text, "tk", "end"), label(x, height - _FOOT + 18, text, "tk", "middle")]
-    parts.append(label(width - 14, height - 8, f"{fit(heads[0], width - 40, 12)} →", "tk", "end"))
-    crosses, marks, taken = list[svg.Element](), list[svg.Element](), list[Box]()
+    parts.append(label(width - 14, height - 8, f"{fit(titles[0], width - 40, 12)} →", "tk", "end"))
+    crosses, marks, occupied = list[svg.Element](), list[svg.Element](), list[Box]()
     for point in reversed(points):  # the judge of the page is drawn last, on top
         x, y, *_ = arms = _arms(point, across, up)
-        taken.append(Box(x - 7, y - 7, x + 7, y + 7))
-        crosses += judge_marks(point.at, _cross(arms, f"{series(point.at)[1]}l", taken))
+        occupied.append(Box(x - 7, y - 7, x + 7, y + 7))
+        crosses += judge_marks(point.at, _cross(arms, f"{marker_style(point.at)[1]}l", occupied))
         marks += judge_marks(point.at, [mark(x, y, point.at)])
     names, requests = shortened([point.name for point in points], width * 0.42, 13), list[c.Request]()
     for point, name in zip(points, names, strict=True):
         # Around the mark, beyond the ends of the cross, and just above and below its arms.
         x, y, ends_x, ends_y = _arms(point, across, up)
-        spots: list[Spot] = [*c.around(x, y)]
+        spots: list[Spot] = [*c.spots_around(x, y)]
         spots += [(ends_x[1] + 6, y + 4, "start")] if ends_x else []
         spots += [(x, ends_y[0] - 6, "middle")] if ends_y else []
         spots += [(x + 9, y - 8, "start"), (x + 9, y + 17, "start"), (x - 9, y - 8, "end")]
         requests.append(((name, point.note) if point.note else (name,), spots))
     parts += [*crosses, *marks]
-    places = c.placed(requests, taken, Box(30, _TOP_MAP - 14, width, up(0) - 2))
+    places = c.place_labels(requests, occupied, Box(30, _TOP_MAP - 14, width, up(0) - 2))
     for point, name, (right, below, anchor) in zip(points, names, places, strict=True):
         x, y, texts = across(point.x), up(point.y), list[svg.Element]()
         if abs(below - 4 - y) > 30 or abs(right - x) > max(60.0, text_width(name, 13)):
             away = 9.0 / math.hypot(right - x, below - 4 - y)  # a leader begins beside its mark, not on it
             texts.append(line(x + away * (right - x), y + away * (below - 4 - y), right, below - 4, "hair"))
-        texts.append(label(right, below, name, f"{series(point.at)[1]}t halo", anchor))
+        texts.append(label(right, below, name, f"{marker_style(point.at)[1]}t halo", anchor))
         if point.note:
             texts.append(label(right, below + 15, point.note, "tk halo", anchor))
         parts += judge_marks(point.at, texts)
@@ -345,7 +345,7 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     across, up, floor = Scale(0, right, 44, width - 24), Scale(low / 5, 1, height - _FOOT, _TOP_MAP), height - _FOOT
     parts: list[svg.Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
     rungs = [(k / 5, f"{20 * k} %", "hair" if k > low else "axis") for k in range(low, 6)]
-    parts += c.rungs(up, 44, width - 14, rungs)
+    parts += c.grid_lines(up, 44, width - 14, rungs)
     step = 0.1 if right <= 0.6 else 0.2
     for k in range(round(right / step) + 1):
         x = across(k * step)
@@ -354,18 +354,18 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     head = fit("False preference between equal texts", width - 60, 12)
     parts.append(label(width - 14, height - 8, f"{head} →", "tk", "end"))
     (x1, y1), (x2, y2) = spots = [(across(p.x), up(p.y)) for p in (base, strict)]
-    taken = [Box(x - 8, y - 8, x + 8, y + 8) for x, y in spots]
+    occupied = [Box(x - 8, y - 8, x + 8, y + 8) for x, y in spots]
     parts += _arrow(spots[0], spots[1])
     for k in range(1, 10):
         x, y = x1 + (x2 - x1) * k / 10, y1 + (y2 - y1) * k / 10
-        taken.append(Box(x - 5, y - 5, x + 5, y + 5))
+        occupied.append(Box(x - 5, y - 5, x + 5, y + 5))
     for point in (base, strict):
-        parts += _cross(_arms(point, across, up), f"{series(at)[1]}l", taken)
+        parts += _cross(_arms(point, across, up), f"{marker_style(at)[1]}l", occupied)
     parts += [mark(x, y, at, 6.5, empty=k == 1) for k, (x, y) in enumerate(spots)]
     texts, requests = [(p.name, f"{percent(p.x)} and {percent(p.y)}") for p in (base, strict)], list[c.Request]()
     for lines, (x, y) in zip(texts, spots, strict=True):
-        requests.append((lines, ((x + 10, y - 22, "start"), (x + 10, y + 18, "start"), *c.around(x, y))))
-    places = c.placed(requests, taken, Box(46, _TOP_MAP - 14, width, up(up.low) - 2))
+        requests.append((lines, ((x + 10, y - 22, "start"), (x + 10, y + 18, "start"), *c.spots_around(x, y))))
+    places = c.place_labels(requests, occupied, Box(46, _TOP_MAP - 14, width, up(up.low) - 2))
     for (name, numbers), (x, y, anchor) in zip(texts, places, strict=True):
         parts += [label(x, y, name, "tb halo", anchor), label(x, y + 15, numbers, "tk halo", anchor)]
     return parts, height
@@ -382,7 +382,7 @@ def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, heigh
     spots = [(across(p.x), up(p.y)) for p in (base, strict)]
     parts += _arrow(spots[0], spots[1])
     for k, (point, (x, y)) in enumerate(zip((base, strict), spots, strict=True)):
-        parts += [*_cross(_arms(point, across, up), f"{series(at)[1]}h", []), mark(x, y, at, 5.0, empty=k == 1)]
+        parts += [*_cross(_arms(point, across, up), f"{marker_style(at)[1]}h", []), mark(x, y, at, 5.0, empty=k == 1)]
     return parts
 
 

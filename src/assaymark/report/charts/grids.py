@@ -13,12 +13,12 @@ import svg
 from assaymark.records import Level
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, num, path, rect
-from assaymark.report.charts.paths import Floats, drawn
+from assaymark.report.charts.paths import Floats, path_data
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, number, percent
 
 
-def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
+def order_grid(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
     """A grid of the supported orders of one score: ``cells`` are levels of the row's agent above the column's."""
     size, top = len(agents), 22.0
     names = min(128.0, 36 + max((text_width(agent, 12) for agent in agents), default=0))
@@ -96,7 +96,7 @@ def bar_table(
             parts.append(line(x + room + 4, y + 28, x + room + 4, height, "hair"))
         return parts, height + 8
 
-    return canvas.both(name, title, desc, draw)
+    return canvas.views(name, title, desc, draw)
 
 
 # --- how often each agent has each rank when the clusters are resampled -----------------------------------------------
@@ -111,12 +111,12 @@ rank, whose bar is filled by its level."""
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
     """Rank distributions for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
-    heads = place_heads(places)
+    columns = rank_heads(places)
 
     def draw(called: str, width: float) -> Drawn:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
-        slot, y, parts = (width - left) / len(heads), 22.0, list[svg.Element]([hatch(f"{called}-h")])
-        parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
+        slot, y, parts = (width - left) / len(columns), 22.0, list[svg.Element]([hatch(f"{called}-h")])
+        parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(columns)]
         names = shortened([name for name, *_ in rows], room, 13)
         for (_, shares, supported, level), text in zip(rows, names, strict=True):
             base, bar = y + step - 8, min(slot - 6, 46.0)
@@ -128,29 +128,29 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
             parts.append(line(left, base, width, base, "hair"))
             for place, share in enumerate(binned(shares, places), 1):
                 if share > 0:
-                    middle, height, own = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == supported
-                    kind = ("mh" if level == "headline" else "mq") if own else "bar2"
+                    middle, height, is_rank = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == supported
+                    kind = ("mh" if level == "headline" else "mq") if is_rank else "bar2"
                     parts.append(path(f"M{middle - bar / 2:.1f} {base:.1f}v{-height:.1f}h{bar:.1f}V{base:.1f}z", kind))
-                    parts.append(label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle"))
+                    parts.append(label(middle, base - height - 4, percent(share), "tb" if is_rank else "tk", "middle"))
         return parts, y + 4
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
-def place_heads(places: int) -> tuple[str, ...]:
+def rank_heads(places: int) -> tuple[str, ...]:
     """The ranks as column heads; the eighth and later ranks share a column.
 
     >>> place_heads(3), place_heads(10)[-2:]
     (('1', '2', '3'), ('7', '8 to 10'))
     """
-    heads = [str(at) for at in range(1, places + 1)]
-    return tuple(heads) if places <= PLACES else (*heads[: PLACES - 1], f"{PLACES} to {places}")
+    columns = [str(at) for at in range(1, places + 1)]
+    return tuple(columns) if places <= PLACES else (*columns[: PLACES - 1], f"{PLACES} to {places}")
 
 
 def binned(shares: Sequence[float], places: int) -> tuple[float, ...]:
-    """Shares added up in the columns of `place_heads`."""
-    given = [*shares, *([0.0] * places)][:places]
-    return tuple(given) if places <= PLACES else (*given[: PLACES - 1], sum(given[PLACES - 1 :]))
+    """Shares added up in the columns of `rank_heads`."""
+    padded = [*shares, *([0.0] * places)][:places]
+    return tuple(padded) if places <= PLACES else (*padded[: PLACES - 1], sum(padded[PLACES - 1 :]))
 
 
 Shares = tuple[float, ...] | None
@@ -182,9 +182,9 @@ def scale_use(
         return parts
 
     def draw(_: str, width: float) -> Drawn:
-        left, step, gap, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
+        left, step, space, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
         size, tops = (width - left) / max(len(judges), 1), [22.0 + step * at for at in range(len(rows) + 1)]
-        inner, foot = size - gap, tops[-1] + 8
+        inner, foot = size - space, tops[-1] + 8
         parts: list[svg.Element] = [
             label(0, y + down, fit(words, room, 13)) for (words, _), y in zip(rows, tops, strict=False)
         ]
@@ -200,21 +200,21 @@ def scale_use(
             parts += canvas.judge_marks(at, column)
         return parts, tops[-1] + 16
 
-    return canvas.both(name, title, desc, draw)
+    return canvas.views(name, title, desc, draw)
 
 
 def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
     """The stylometric scan: (words, difference) points, with the ``chosen`` split and the ``terse`` limit in words."""
-    lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
-    step = canvas.step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
-    first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
-    up, ticks = Scale(first * step, last * step, bottom, top), canvas.steps_of(first, last, step)
+    lengths, ys, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
+    step = canvas.step_size(max(max(ys) - min(ys), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
+    first, last = math.floor(min(ys) / step), math.ceil(max(ys) / step)
+    up, ticks = Scale(first * step, last * step, bottom, top), canvas.tick_labels(first, last, step)
 
     def draw(_: str, width: float) -> Drawn:
         across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[svg.Element]()
-        parts += canvas.rungs(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
+        parts += canvas.grid_lines(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
         parts.append(path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"))
         # The labels of the two lines at two heights, so that they never overlap.
@@ -230,7 +230,7 @@ def scan_line(
         parts.append(label(width - 12, bottom + 37, "words", "tk", "end"))
         return parts, bottom + 42
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
 def class_panel(
@@ -253,12 +253,12 @@ def class_panel(
         if len({*ticks, 100}) <= 6:
             break
     rungs = [(math.log10(at), count(round(at)), "axis" if at == 100 else "hair") for at in sorted({*ticks, 100})]
-    parts += canvas.rungs(up, left, NARROW - 8, rungs)
+    parts += canvas.grid_lines(up, left, NARROW - 8, rungs)
     xs, moves = np.array([across(year) for year in years]), list[str]()
     for values in (*lines.T, index):
         there = np.flatnonzero(np.isfinite(values))
         points = [up(math.log10(value)) for value in values[there].tolist()]
-        moves.append(drawn(xs[there], points) if there.size > 1 else "")
+        moves.append(path_data(xs[there], points) if there.size > 1 else "")
     parts += [path("".join(moves[:-1]), "eqw"), path(moves[-1], "nav")]
     first, last = math.ceil(years[0]), math.floor(years[-1])
     for year in {first, (first + last) // 2, last}:
@@ -321,4 +321,4 @@ def correlation_map(
                       label(at * step, y + 27, text, "tk")]  # fmt: skip
         return parts, bottom + 46
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)

@@ -25,7 +25,7 @@ from assaymark.report.text import (
 )  # fmt: skip
 from assaymark.text import MINUS, number, span
 
-Mark = Literal["mh", "mq", "mn"]
+LevelMark = Literal["mh", "mq", "mn"]
 Ends = tuple[float, float]
 DOTS: Final = 60
 """Maximum number of dots in a row; more scores are thinned evenly, which keeps the shape and limits the page size."""
@@ -40,7 +40,7 @@ class AxisRow:
     note: str = ""  # the words below the mark
     value: float | None = None
     bounds: Ends | None = None
-    mark: Mark = "mn"
+    mark: LevelMark = "mn"
     band: Ends | None = None  # differences that its rule ignores
     cut: float | None = None  # beyond this it fails
     box: tuple[float, float, float] | None = None  # quartiles with the median between
@@ -55,9 +55,9 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
     else:
         drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
         drawn += [value for row in rows for value in (row.value, row.cut) if value is not None]
-        step = c.step_of(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
+        step = c.step_size(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
-        low, high, ticks = first * step, last * step, c.steps_of(first, last, step)
+        low, high, ticks = first * step, last * step, c.tick_labels(first, last, step)
 
     def mark(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
         parts: list[svg.Element] = []
@@ -95,7 +95,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
             y += 66
         return [*parts, *c.axis(scale, y + 2, ticks, None if ends else width)], y + 26
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:
@@ -103,7 +103,7 @@ def thinned(values: Sequence[float]) -> Sequence[float]:
     return values if len(values) <= DOTS else [values[at * len(values) // DOTS] for at in range(DOTS)]
 
 
-def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
+def point(x: float, y: float, mark: LevelMark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
     """A square or a diamond whose fill shows its level: solid, left half filled, dashed."""
     if diamond:
         whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
@@ -131,7 +131,7 @@ def forest(
     Below the first of the ``gates`` agreement is too weak for a claim, from the second on enough for a headline."""
     both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
     drawn = [0.0, *(end for ends in both for end in ends)]
-    drawn += [end for _, item, _, _, *own, within in rows for end in (item.value, *own, *within) if end is not None]
+    drawn += [end for _, item, _, _, *gate, within in rows for end in (item.value, *gate, *within) if end is not None]
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
     split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)
@@ -155,8 +155,8 @@ def forest(
         parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
         parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
         if roomy:
-            heads = (sign, "jackknife", "bootstrap", "agreement")
-            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
+            columns = (sign, "jackknife", "bootstrap", "agreement")
+            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, columns, strict=True)]
         y = 82.0 if roomy else 50.0
         for row in rows:
             words, item, status, by, *_ = row
@@ -181,7 +181,7 @@ def forest(
         bottom = bottom if roomy else y - 4
         return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
 
-    return c.both(name, title, desc, draw)
+    return c.views(name, title, desc, draw)
 
 
 _COLUMNS: Final = (708, 756, 868, 980)
@@ -215,7 +215,7 @@ def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Elem
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
         return [box, label(middle, y + 4, fit(state_words(item), width - 20, 12), "tk halo", "middle")]
-    kind: Mark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
+    kind: LevelMark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
     parts: list[svg.Element] = []
     for ends, at, thick in ((bootstrap_of(item), y + size + 4, "l"), (bounds_of(item), y, "b")):
         parts += [line(scale(ends[0]), at, scale(ends[1]), at, kind + thick)] if ends else []
@@ -245,9 +245,9 @@ def score_axis(values: Sequence[float]) -> Axis:
     if not values:
         return Scale(0.0, 1.0, 18, STRIP - 18), ()
     low, high = min(values), max(values)
-    step = c.step_of(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
+    step = c.step_size(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple((round(at, 6), text) for at, text in c.steps_of(first, max(last, first + 1), step))
+    ticks = tuple((round(at, 6), text) for at, text in c.tick_labels(first, max(last, first + 1), step))
     return Scale(ticks[0][0], ticks[-1][0], 18, STRIP - 18), ticks
 
 

@@ -13,11 +13,11 @@ import svg
 from assaymark.records import Level
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
-from assaymark.report.charts.intervals import Ends, Mark, point
+from assaymark.report.charts.intervals import Ends, LevelMark, point
 from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
-KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+KINDS: Final[dict[Level, LevelMark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 STRIP_WIDTH: Final = 180
 _NAMES: Final = 8
 
@@ -31,7 +31,7 @@ class TierRow:
     ends: Ends | None
     point: float | None
     shown: str
-    said: str = ""
+    remark: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -42,12 +42,12 @@ class TierRow:
 
 def tier_chart(
     name: str, rows: Sequence[TierRow], axis: Ends, title: str, desc: str, width: float,
-    kind: str, why: Sequence[str] = (),
+    kind: str, reasons: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The tiers of one score from high to low; with ``why`` nothing may be shown and the plot is hatched."""
+    """The tiers of one score from high to low; with ``reasons`` nothing may be shown and the plot is hatched."""
     roomy, deep = width > 600, 24
-    longest = max((text_width(one, 13) for row in rows for one in row.lines), default=0) + 12
-    beside = max((text_width(row.said, 13) for row in rows), default=0) + 18
+    longest = max((text_width(name_line, 13) for row in rows for name_line in row.lines), default=0) + 12
+    beside = max((text_width(row.remark, 13) for row in rows), default=0) + 18
     left, right = min(max(104.0, longest), 132.0), width - 8
     if roomy:
         left, right = min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)
@@ -56,14 +56,14 @@ def tier_chart(
     )  # fmt: skip
     for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
-    why = [part for reason in why for part in wrap(reason, int((right - left - 20) / 7.4))]
-    bottom = max(y + deep * sum(len(row.lines) for row in rows) + 10 * len(rows), 18.0 * len(why) + 24)
+    reasons = [part for reason in reasons for part in wrap(reason, int((right - left - 20) / 7.4))]
+    bottom = max(y + deep * sum(len(row.lines) for row in rows) + 10 * len(rows), 18.0 * len(reasons) + 24)
     parts += [line(scale(tick), 0, scale(tick), bottom, "hair") for tick in ticks]
     for at, row in enumerate(rows):
         height = deep * len(row.lines)
         for k, text in enumerate(row.lines):
-            parts.append(label(0, y + 17 + deep * k, fit(text, left - 12, 13), "tn" if why else "tb"))
-        if not why:
+            parts.append(label(0, y + 17 + deep * k, fit(text, left - 12, 13), "tn" if reasons else "tb"))
+        if not reasons:
             # The mark of a tier: a square with its interval, or a hatched box from end to end.
             mark, top, middle = KINDS[row.level], y + 2, y + 2 + (height - 4) / 2
             low, high = (scale(end) for end in row.ends or axis)
@@ -74,7 +74,7 @@ def tier_chart(
             else:
                 parts += [line(low, middle, high, middle, f"{mark}b"), *point(scale(row.point), middle, mark)]
             if roomy:
-                parts.append(label(right + 14, middle + 4.5, row.said, "t2"))
+                parts.append(label(right + 14, middle + 4.5, row.remark, "t2"))
             if roomy and row.ends is not None:
                 room = text_width(row.shown, 13) + 12
                 x, anchor = ((low - 12, "end") if low - room > left else (high + 12, "start")
@@ -85,12 +85,12 @@ def tier_chart(
             if at + 1 < len(rows):
                 parts.append(line(0, y + height + 5, right, y + height + 5, "hair"))
         y += height + 10
-    if why:
+    if reasons:
         parts.append(rect(left, 2, right - left, bottom - 4, "void", f"url(#{name}-h)"))
-        middle, top = (left + right) / 2, bottom / 2 - 9 * len(why)
-        room = max(text_width(part, 13) for part in why) + 16
-        parts.append(rect(middle - room / 2, top - 4, room, 18 * len(why) + 8, "open"))
-        parts += [label(middle, top + 13 + 18 * k, part, "" if k else "tb", "middle") for k, part in enumerate(why)]
+        middle, top = (left + right) / 2, bottom / 2 - 9 * len(reasons)
+        room = max(text_width(part, 13) for part in reasons) + 16
+        parts.append(rect(middle - room / 2, top - 4, room, 18 * len(reasons) + 8, "open"))
+        parts += [label(middle, top + 13 + 18 * k, part, "" if k else "tb", "middle") for k, part in enumerate(reasons)]
     parts += [label(scale(tick), bottom + 14, f"{tick:g}".replace("-", MINUS), "tk", "middle") for tick in ticks]
     return c.frame(name, title, desc, (width, bottom + 20), parts, kind)
 
@@ -149,11 +149,11 @@ _ROW, _HEAD, _ROOM = 22, 42, 44
 Bar = tuple[Ends | None, str]
 """The interval of a value, if it has one, and the value in words."""
 
-Column = tuple[str, str, tuple[Bar | None, ...], float | None]
+ScoreBars = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
-def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head: str, desc: str) -> tuple[str, str]:
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, str]:
     """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
@@ -169,11 +169,11 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
                 parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
             if best is not None:
                 parts.append(line(scale(best), top + 37, scale(best), top + tall, "gd"))
-            for row, (who, bar) in enumerate(zip(rows, bars, strict=True)):
+            for row, (model, bar) in enumerate(zip(rows, bars, strict=True)):
                 y = top + _HEAD + _ROW * row + _ROW / 2
                 if stacked or not at:
-                    style = "tb" if all(own[row] is not None for _, _, own, _ in columns) else "t2"
-                    parts.append(label(0, y + 4.5, fit(who, names - 8, 13), style))
+                    style = "tb" if all(bars_of[row] is not None for _, _, bars_of, _ in columns) else "t2"
+                    parts.append(label(0, y + 4.5, fit(model, names - 8, 13), style))
                     parts.append(line(0, y + _ROW / 2, width, y + _ROW / 2, "hair"))
                 if bar is None:
                     parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
@@ -184,7 +184,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
                 parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
-    return c.both(name, head, desc, draw)
+    return c.views(name, head, desc, draw)
 
 
 ConventionRow = tuple[str, Bar, Bar | None, str, bool]
@@ -202,10 +202,10 @@ def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc:
         for tick in c.scale_ticks(low, high):
             parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
             parts.append(line(scale(tick), 20, scale(tick), bottom, "hair"))
-        for at, (who, first, other, kind, cut) in enumerate(rows):
+        for at, (model, first, other, kind, cut) in enumerate(rows):
             y = 24 + tall * at
             parts += [line(0, y, width, y, "gd")] if cut else []
-            parts.append(label(0, y + tall / 2 + 4.5, fit(who, 100, 13), "tb"))
+            parts.append(label(0, y + tall / 2 + 4.5, fit(model, 100, 13), "tb"))
             for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
                 if bar is not None:
                     left, right = map(scale, bar[0] or (low, low))
@@ -213,7 +213,7 @@ def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc:
                     parts.append(label(width, middle + 4.5, bar[1], "tk" if bar is other else "", "end"))
         return parts, bottom + 2
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 DrawdownRow = tuple[str, float, bool]
@@ -230,15 +230,15 @@ def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str
         parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
         parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
         parts.append(line(edge, 18, edge, bottom, "gs"))
-        for at, (who, fall, within) in enumerate(rows):
+        for at, (model, fall, within) in enumerate(rows):
             x, y = scale(fall), 24 + _ROW * at + _ROW / 2
-            parts += [label(0, y + 4.5, fit(who, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
+            parts += [label(0, y + 4.5, fit(model, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
             parts.append(svg.Circle(cx=round(x, 1), cy=y, r=5, class_=["ink"] if within else ["open", "ringed"]))
             parts += [] if within else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
             parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
         return parts, bottom + 2
 
-    return c.both(name, title, desc, draw, HALF)
+    return c.views(name, title, desc, draw, HALF)
 
 
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
@@ -261,12 +261,12 @@ def stress_scatter(
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
         reach = high - low + 2 * pad
-        step = c.step_of(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
+        step = c.step_size(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
         low, high = low - pad, high + pad
         depths = [100 * tolerance, *(100 * fall for _, _, fall, *_ in points)]
         room = max(0.12 * (max(depths) - min(depths)), 1.5)
         top, bottom = max(min(depths) - room, 0.0), max(depths) + room
-        depth = c.step_of(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
+        depth = c.step_size(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
         left, right, floor = 42.0, width - 6, height - 46.0
         across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
         edge = down(100 * tolerance)
@@ -286,18 +286,18 @@ def stress_scatter(
             label(width - 8, edge + 16, "fails", "tb tk halo", "end"), line(left, floor, right, floor, "axis"),
             label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
         ]  # fmt: skip
-        taken = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
+        occupied = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
         for tick in (step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)):
             parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))
             parts.append(line(across(tick), floor, across(tick), floor + 4, "axis"))
         parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
-        return [*parts, *_stressed(points, across, down, taken, Box(left, 34.0, right, floor - 2), width)], height
+        return [*parts, *_stressed(points, across, down, occupied, Box(left, 34.0, right, floor - 2), width)], height
 
-    return c.both(name, title, desc, draw)
+    return c.views(name, title, desc, draw)
 
 
 def _stressed(
-    points: Sequence[StressPoint], across: Scale, down: Scale, taken: list[Box], inside: Box, width: float
+    points: Sequence[StressPoint], across: Scale, down: Scale, occupied: list[Box], inside: Box, width: float
 ) -> list[svg.Element]:
     """Whiskers, markers and names: filled passes, a cross fails, an empty ring is undecided; baselines are diamonds."""
     lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), list[c.Request]()
@@ -308,7 +308,7 @@ def _stressed(
         spotted.append((y, left, right))
         if bounds_of(sharpe):
             lines.append(line(left, y, right, y, "wsk dash" if baseline else "wsk"))
-            taken.append(Box(left, y - 1.5, right, y + 1.5))
+            occupied.append(Box(left, y - 1.5, right, y + 1.5))
         if baseline:
             r, kind = 6.5, "bar1 gap" if passes else "open dia"
             marks.append(path(f"M{x:.1f} {y - r:.1f}l{r} {r}l-{r} {r}l-{r}-{r}z", kind))
@@ -316,7 +316,7 @@ def _stressed(
             marks.append(c.circle(x, y, 6, "mh gap" if passes else "open mhs"))
             if passes is False:
                 marks.append(path(f"M{x - 2.6:.1f} {y - 2.6:.1f}l5.2 5.2m0-5.2l-5.2 5.2", "mhs"))
-        taken.append(Box(x - 7, y - 7, x + 7, y + 7))
+        occupied.append(Box(x - 7, y - 7, x + 7, y + 7))
         # Beyond the ends of the whisker, then beside the mark, then further up and down.
         spots: list[Spot] = [(right + 8, y + 4, "start"), (left - 8, y + 4, "end")][:: -1 if baseline else 1]  # type: ignore[assignment]
         spots += [(x, y - 10, "middle"), (x, y + 20, "middle"), (x + 14, y - 8, "start"), (x - 14, y - 8, "end")]
@@ -325,7 +325,7 @@ def _stressed(
             spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end")]
             spots.append((x, y + shift + (6 if turn > 0 else -6), "middle"))
         requests.append(((names[len(requests)],), spots))
-    places = c.placed(requests, taken, inside)
+    places = c.place_labels(requests, occupied, inside)
     for (*_, baseline), name, (height, left, right), (x, y, anchor) in zip(points, names, spotted, places, strict=True):
         if abs(y - 4 - height) > 14:
             lines.append(line(right if anchor == "start" else left, height, x, y - 4, "hair"))

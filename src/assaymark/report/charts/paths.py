@@ -20,12 +20,12 @@ from assaymark.text import number, percent
 Floats = NDArray[np.float64]
 
 
-def falls(nav: Floats) -> Floats:
+def drawdowns(nav: Floats) -> Floats:
     """The drawdown from the highest value so far, as a share: 0 or negative."""
     return np.asarray(nav / np.maximum.accumulate(nav) - 1.0)
 
 
-def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
+def nav_ticks(low: float, high: float, most: int = 4) -> tuple[float, ...]:
     """Round values that enclose 100, ``low`` and ``high``, in at most ``most`` + 2 steps.
 
     >>> steps(88.2, 109.0), steps(99.5, 100.2)
@@ -35,12 +35,12 @@ def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
     """
     low, high = min(low, 100.0), max(high, 100.0)
     reach = max(high - low, 1e-6)
-    step = c.step_of(reach, (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), most, 10.0 ** math.ceil(math.log10(reach)))
+    step = c.step_size(reach, (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), most, 10.0 ** math.ceil(math.log10(reach)))
     first, last = math.floor(low / step), math.ceil(high / step)
     return tuple(step * at for at in range(first, max(last, first + 1) + 1))
 
 
-def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
+def path_data(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
     """A path through points, in tenths of a pixel and relative moves, as short as possible.
 
     >>> drawn([0, 10, 20], [5, 4.7, 6.2])
@@ -124,9 +124,9 @@ class _Layout:
         points = np.arange(len(nav))
         if len(nav) > self.points:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
-            points = np.array(sorted({*chosen, int(falls(nav).argmin())}))
+            points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return drawn(xs, np.array([scale(float(values[at])) for at in points]))
+        return path_data(xs, np.array([scale(float(values[at])) for at in points]))
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
@@ -148,7 +148,7 @@ def nav_figure(
         }[role])  # fmt: skip
     navs, days = [100 * nav / nav[0] for _, nav, *_ in lines], len(lines[0][1]) - 1
     low = min(float(nav.min()) for nav in navs)
-    marks = steps(low, max(float(nav.max()) for nav in navs), most=6)
+    marks = nav_ticks(low, max(float(nav.max()) for nav in navs), most=6)
 
     def draw(_: str, width: float) -> Drawn:
         box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
@@ -158,19 +158,19 @@ def nav_figure(
             axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
             logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
-        elements: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
+        elements: list[svg.Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
         # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
-        taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
+        first, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
         for day, text in words_of.items():
             x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
             elements.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-            if not day or (last >= taken if day == days else x - half >= taken and x + half + 8 <= last):
+            if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
                 anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
                 elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
         return elements, 340.0 if width == WIDE else 296.0
 
-    return c.both(name, title, desc, draw)
+    return c.views(name, title, desc, draw)
 
 
 def _values_on(
@@ -179,7 +179,7 @@ def _values_on(
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
     rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
-    parts = c.rungs(up, box.left, box.right, rungs)
+    parts = c.grid_lines(up, box.left, box.right, rungs)
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k][3] == "own"):
         parts.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
@@ -188,7 +188,7 @@ def _values_on(
     # A name that does not fit beside its return is set above it, if there is room for all.
     two = {k for k in order if text_width(f"{lines[k][0]} {lines[k][2]}", 13) > room}
     two = two if _LINE * (len(order) + len(two)) <= bottom else set()
-    places = c.apart([heights[k] for k in order], [_LINE * (1 + (k in two)) for k in order], bottom)
+    places = c.spread_labels([heights[k] for k in order], [_LINE * (1 + (k in two)) for k in order], bottom)
     beside = 0.0 if two else max(text_width(f" {end}", 13) for _, _, end, *_ in lines)
     # An ellipsis is wider than the width estimated for other characters.
     names = shortened([name for name, *_ in lines], room - beside, 13)
@@ -202,27 +202,27 @@ def _values_on(
     return parts
 
 
-def fall_steps(deepest: float) -> tuple[float, ...]:
+def drawdown_ticks(deepest: float) -> tuple[float, ...]:
     """Two or three round drawdowns in percent, from 0, that include the deepest.
 
     >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
     ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
     """
-    step = c.step_of(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)
+    step = c.step_size(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
+def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
     """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     styled = sorted(
         (row for row in zip(lines, styles, strict=True) if row[0][3] in order), key=lambda row: order.index(row[0][3])
     )
-    fallen, last = [-100 * falls(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
-    marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
+    fallen, last = [-100 * drawdowns(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
+    marks, room = drawdown_ticks(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
     elements: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
-    elements += c.rungs(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
+    elements += c.grid_lines(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
     moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(styled, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
     if last == "agent":
@@ -231,13 +231,13 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
                 for ((*_, role, text), style), fall in zip(styled, fallen, strict=True) if role == "agent"]  # fmt: skip
         ends.sort(key=lambda end: end[0])
         if _LINE * len(ends) <= box.fall[1] - box.fall[0] + 2 * _LINE:
-            places = c.apart([y for y, *_ in ends], [_LINE] * len(ends), box.fall[1] + _LINE)
+            places = c.spread_labels([y for y, *_ in ends], [_LINE] * len(ends), box.fall[1] + _LINE)
             elements += [label(box.right + 14, y + 4.5, fit(text, room, 13), kind)
                       for (_, text, kind), y in zip(ends, places, strict=True)]  # fmt: skip
         return [*elements, zero]
-    floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
-    elements.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
-    elements += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
+    floor, subject, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
+    elements.append(path(f"M{num(box.left)} {floor}{subject[subject.index('l') :]}V{floor}z", "fall"))
+    elements += [*(path(move, "nv1 thin") for move in moves[:-1]), path(subject, "nav thin"), zero]
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
     elements.append(c.circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
@@ -282,17 +282,17 @@ def history_panels(
     box = _HISTORY
     left, right = box.left, box.right
     navs = [nav for _, nav in histories] + ([] if baseline is None else [baseline])
-    marks = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
+    marks = nav_ticks(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
     up = Scale(marks[0], marks[-1], *box.nav[::-1])
-    down = Scale(0.0, max(*(-float(falls(nav).min()) for _, nav in histories), tolerance), *box.fall)
+    down = Scale(0.0, max(*(-float(drawdowns(nav).min()) for _, nav in histories), tolerance), *box.fall)
     zero, edge, shared, panels = down(0), down(tolerance), "", []
     if baseline is not None:
         moves = box.moves(baseline, 100 * baseline, up)
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
     for at, (model, nav) in enumerate(histories, 1):
-        fall, parts = falls(nav), list[svg.Element]([box.selection()])
+        fall, parts = drawdowns(nav), list[svg.Element]([box.selection()])
         rungs = [(mark, number(mark, 0), "axis" if mark == 100 else "hair") for mark in marks]
-        parts += c.rungs(up, left, right, rungs)
+        parts += c.grid_lines(up, left, right, rungs)
         parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
         parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
         # The number is below the deepest point, and below the limit if it would overlap its line.

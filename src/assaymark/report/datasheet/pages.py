@@ -14,15 +14,15 @@ import svg
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
-from assaymark.records import Measurement, repeated
+from assaymark.records import Measurement, duplicates
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.records.calls import Rests
-from assaymark.report.text import counted, ends_of, fit, known, listing, short_hash, shortened, sizes, text_width
+from assaymark.report.records.calls import Lineage
+from assaymark.report.text import counted, fit, interval_of, known, listing, n_words, short_hash, shortened, text_width
 from assaymark.text import clean, count, number, percent, prose
 
 COMPARISON: Final = "datasheets.html"
@@ -42,7 +42,7 @@ _GATES: Final = "dominance, length, leakage, both orders, duplicates"
 # --- the head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the judge card ---
 
 
-def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
+def profile_lines(sheet: r.DatasheetIndex) -> list[b.Inline]:
     """The judge in plain words, counts first; each count links to its row."""
     log, lines = sheet.is_log, list[b.Inline]()
 
@@ -51,43 +51,43 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
 
     dark = sheet.get_base("dark_current")
     if known(dark):
-        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
-        lines.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
+        shown, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
+        lines.append((f"Given {shown}, it {still}chose in ", counts(dark), " calls."))
     elif not log:
         lines.append(r.missing_words(dark, "what it does with nothing to choose between"))
     raw = sheet.part("raw")
     if not known(raw):
         lines.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
-        where = "Of the pairs in the log" if log else "Between equal texts"
+        source = "Of the pairs in the log" if log else "Between equal texts"
         # The mechanism, with the pairs that show it; nothing without the decomposition.
-        why: b.Inline = ""
+        reason: b.Inline = ""
         stable, positional, one_sided, *_ = sec.pair_counts(sheet)
         if known(sheet.part("stable")) and stable + positional + one_sided:
-            what = "what was said" if log else "how it was worded"
-            before, strong, after = "partly for ", f"its position and partly for {what}", ""
+            basis = "what was said" if log else "how it was worded"
+            before, strong, after = "partly for ", f"its position and partly for {basis}", ""
             if one_sided > stable + positional:
                 before, strong, after = "mostly in ", "one of the two orders", " only"
             elif positional >= _LED * stable and positional:
-                before, strong, after = "mostly for ", "its position", f", not for {what}"
+                before, strong, after = "mostly for ", "its position", f", not for {basis}"
             elif stable >= _LED * positional and stable:
-                before, strong, after = "mostly for ", what, ", not for its position"
+                before, strong, after = "mostly for ", basis, ", not for its position"
             shares = f"{count(positional)} by position, {count(stable)} by text, {count(one_sided)} in one order only"
-            why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
-        lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
-    # How often it names the better text, if the log labels that.
+            reason = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
+        lines.append((f"{source} it preferred one in ", counts(raw), " calls", reason, "."))
+    # The share of calls that name the better text, if the log labels that.
     calls, pairs = sheet.get_base("truth.accuracy"), sheet.get_base("truth.both")
     if known(calls):
-        between = ends_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
+        between = interval_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
         both: b.Inline = (", and in both orders of ", counts(pairs), " pairs") if known(pairs) else ""
         lines.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
-    seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
-    if seen is not None:
-        lines.append(("It noticed one missing requirement in ", counts(seen), " calls."))
-    strict, seen = sheet.part("raw", STRICT), sheet.steps("sensitivity", STRICT).get(sec.ONE)
-    if known(strict) and seen is not None and known(raw) and sheet.base != STRICT:
+    noticed = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
+    if noticed is not None:
+        lines.append(("It noticed one missing requirement in ", counts(noticed), " calls."))
+    strict, noticed = sheet.part("raw", STRICT), sheet.steps("sensitivity", STRICT).get(sec.ONE)
+    if known(strict) and noticed is not None and known(raw) and sheet.base != STRICT:
         opening = "Told to be strict about ties, it preferred one of two equal texts in "
-        lines.append((opening, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
+        lines.append((opening, counts(strict), " calls and noticed the missing requirement in ", counts(noticed), "."))
     if floors := [m.value for m in sheet.known("point.vacuum_score")]:
         lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
@@ -109,32 +109,32 @@ def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
-    facts = [("Model", b.noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
+    facts = [("Model", b.with_note(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
     if sheet.is_log:
-        facts.append(("Prompt", b.noted("that of the log", "not stated")))
+        facts.append(("Prompt", b.with_note("that of the log", "not stated")))
     for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
-        digest = record.prompts.get(arm, "")
-        facts.append(("Prompt", b.noted(r.arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
+        sha = record.prompts.get(arm, "")
+        facts.append(("Prompt", b.with_note(r.arm_words(arm), short_hash(clean(sha)) if sha else "no hash given")))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
         quality = "their quality is not known, and no manifest names them"
         quality = "a column says which is better" if sheet.known("truth.accuracy") else quality
-        facts.append(("Texts", b.noted(tasks, f"of a log: {quality}")))
+        facts.append(("Texts", b.with_note(tasks, f"of a log: {quality}")))
         if log := record.log:  # its source, the rows that were read, and the meaning of its labels
             chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
             rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
-            digest = f"{log['format']}, sha256 {short_hash(log['sha256'])}"
-            facts += [("File", b.noted(clean(log["file"], 80), digest)),
-                      ("Rows", b.noted(rows, clean("; ".join([*chosen, *log["said"]]), 400))),
-                      ("Labels", b.noted(clean(log["reading"], 300)))]  # fmt: skip
+            sha = f"{log['format']}, sha256 {short_hash(log['sha256'])}"
+            facts += [("File", b.with_note(clean(log["file"], 80), sha)),
+                      ("Rows", b.with_note(rows, clean("; ".join([*chosen, *log["said"]]), 400))),
+                      ("Labels", b.with_note(clean(log["reading"], 300)))]  # fmt: skip
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
-        facts.append(("Texts", b.noted(tasks, manifest)))
+        facts.append(("Texts", b.with_note(tasks, manifest)))
     invalid = record.calls.get("invalid", 0)
     total = record.calls.get("all", sum(n for key, n in record.calls.items() if key != "all"))
-    facts.append(("Calls", b.noted(count(total), f"{count(invalid)} without a usable reply")))
+    facts.append(("Calls", b.with_note(count(total), f"{count(invalid)} without a usable reply")))
     gates = ("5 of 5 passed", f"before the first call: {_GATES}") if record.manifest else ("not recorded", "")
-    facts.append(("Gates", b.noted(*(("not applied", "gates are for built texts") if sheet.is_log else gates))))
+    facts.append(("Gates", b.with_note(*(("not applied", "gates are for built texts") if sheet.is_log else gates))))
     return tuple(facts)
 
 
@@ -151,7 +151,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     keyed = [
         ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
         ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
-        ("near", sec.near_plot(sheet)),
+        ("near", sec.null_pairs_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures, without those that a log cannot give.
     plots = [(key, plot) for key, plot in keyed if not sheet.is_log or key in ("parts", "scatter")]
@@ -168,7 +168,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     ]  # fmt: skip
     parts.append(label(0, 24, fit(sheet.name, WIDE * 0.9, 26), "big"))
     parts.append(label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"))
-    texts = [*map(b.plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
+    texts = [*map(b.plain, profile_lines(sheet)), "; ".join(word for word, _ in chips(sheet))]
     texts += [NO_SKETCH if sheet.is_log else "", sec.flip_note(sheet)]
     y, titled = 72.0, list[str]()
     for row in (row for text in filter(None, texts) for row in _wrapped(text, WIDE, 15)):
@@ -238,34 +238,34 @@ def judge_page(
 ) -> b.Page:  # fmt: skip
     """The page of one judge; ``every`` is the table of all measurements, on a separate page if it is long."""
     drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
-    planted, seeing, ladder = sec.planted_section(sheet), seeing_plots(sheet, drawn), sec.ladder_table(sheet)
+    planted, seeing, ladder = sec.planted_section(sheet), sensitivity_plots(sheet, drawn), sec.ladder_table(sheet)
     # Quantities that a log cannot give, each with the reason.
-    absent = [(what, why) for name, what, why in _ABSENT if log and not sheet.known(name)]
+    absent = [(subject, reason) for name, subject, reason in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
     slot = sheet.part("slot_1_share")
     notes = [f"Position 1 won {r.of_n(slot)} pairs in which one position won both orders."] if known(slot) else []
     if len(fit) > PEERS:
-        left = listing([peer.name for peer in fit[PEERS:]])
-        notes.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
+        others = listing([peer.name for peer in fit[PEERS:]])
+        notes.append(f"Figures draw four peers, by name; not drawn: {clean(others, 300)}.")
     if unfit:
-        what = "another log or instruction" if log else "other texts or under another prompt"
-        notes.append(f"Measured on {what}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
-    blocks: tuple[b.Block, ...] = (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(notes))
-    sections = [b.Section("quiet", quiet, sec.quiet_answer(sheet), blocks)]
+        subject = "another log or instruction" if log else "other texts or under another prompt"
+        notes.append(f"Measured on {subject}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
+    blocks: tuple[b.Block, ...] = (r.plot_blocks(preference_plots(sheet, drawn)), *b.notes(notes))
+    sections = [b.Section("quiet", quiet, sec.preference_answer(sheet), blocks)]
     if seeing:
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
         blocks = (r.plot_blocks(seeing), *rates)
-        sections.append(b.Section("seeing", "Which differences does it notice?", sec.seeing_answer(sheet), blocks))
-    sections += sec.asked_sections(sheet)
+        sections.append(b.Section("seeing", "Which differences does it notice?", sec.sensitivity_answer(sheet), blocks))
+    sections += sec.topic_sections(sheet)
     if absent:
-        lines = tuple((b.bold(what), f": not measured, {why}.") for what, why in absent)
+        lines = tuple((b.bold(subject), f": not measured, {reason}.") for subject, reason in absent)
         lead = "Not measured, because it needs texts that were built for it."
         sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
     size = counted(len(every.rows), "measurement")
-    own, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
+    here, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
     rows = (
-        b.Group(f"Show {size}", (every,), folded="phone") if own else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
+        b.Group(f"Show {size}", (every,), folded="phone") if here else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
     )
     sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows if every.rows else none,)))
     not_claimed = b.Items(tuple(prose(text, 400) for text in sheet.sheet.non_claims))
@@ -281,7 +281,7 @@ def judge_page(
         rule = f"A rule with planted flaws. {planted.lead} "
         notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
     # The judge in plain words, next to its card.
-    words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
+    words, sketch = tuple((sentence, " ") for sentence in profile_lines(sheet)), chips(sheet)
     profile: list[b.Block] = [b.Prose(words or "Nothing was measured.", "profile")]
     if sketch:
         rules = b.Items(tuple((b.bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch))
@@ -304,15 +304,15 @@ def judge_page(
     )  # fmt: skip
 
 
-def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
+def preference_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
     """The figures on preferences where the judge should have none."""
     if sheet.is_log:
         return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
     maps = [sec.map_plot(name, drawn) for name in ("axes", "scatter")]
-    return maps[0], sec.parts_plot(drawn), maps[1], sec.near_plot(sheet)
+    return maps[0], sec.parts_plot(drawn), maps[1], sec.null_pairs_plot(sheet)
 
 
-def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
+def sensitivity_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
     """The figures of the quality ladder and the strict prompt; empty for a log without either."""
     plots = (sec.curve_plot(drawn), sec.segment_plot(sheet))
     return () if sheet.is_log and not any(plot.draw for plot in plots) else plots
@@ -348,8 +348,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     drawn, notes = sheets[:DRAWN], list[str]()
     if not all(r.comparable(sheets[0].sheet, sheet.sheet) for sheet in sheets):
         groups: dict[tuple[str, str, str], list[str]] = {}
-        for one, sheet in ((one, one.sheet) for one in sheets):
-            groups.setdefault((sheet.source, sheet.manifest, sheet.prompts.get(BASE, "")), []).append(one.name)
+        for judge, sheet in ((judge, judge.sheet) for judge in sheets):
+            groups.setdefault((sheet.source, sheet.manifest, sheet.prompts.get(BASE, "")), []).append(judge.name)
         listed = "; ".join(clean(listing(names), 200) for names in groups.values())
         within = "Not all judges saw the same texts under the same prompt. Numbers compare within a group only"
         notes.append(f"{within}: {listed}.")
@@ -397,8 +397,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.all(name)), *agreement)}
     bases = list(_BASES)
     agreed = tuple(
-        (f"{r.shown_name(m.labels.get('a', ''))} and {r.shown_name(m.labels.get('b', ''))}", _BASES[m.name],
-         r.value_words(m), r.interval_words(m) if m.value is not None else "none", sizes(m), clean(m.method, 160))
+        (f"{r.printed_name(m.labels.get('a', ''))} and {r.printed_name(m.labels.get('b', ''))}", _BASES[m.name],
+         r.value_words(m), r.interval_words(m) if m.value is not None else "none", n_words(m), clean(m.method, 160))
         for m in sorted(
             kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name))
         )
@@ -408,8 +408,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
             "Unweighted Cohen’s κ of each pair of judges: on the text that each prefers once both orders are "
             "averaged, then on the position, call by call. Both may agree and be wrong."
         )
-        heads = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
-        kappa = b.Table(heads, agreed, frozenset({2, 3, 4}), "")
+        columns = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
+        kappa = b.Table(columns, agreed, frozenset({2, 3, 4}), "")
         sections.append(b.Section("kappa", "Do they prefer the same texts?", lead, (kappa,)))
     not_claimed = tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims))
     sections.append(b.Section("non-claims", "What this page does not claim", blocks=(b.Items(not_claimed),)))
@@ -436,13 +436,13 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     """Small figures of every judge, two per line: its curve along the ladder, and the effect of the strict prompt."""
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
-    both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
+    both = [(sec.operating_point(s, s.base), sec.operating_point(s, STRICT)) for s in sheets]
 
     def grid(name: str, width: float) -> Drawn:
-        gap, parts = 16.0, list[svg.Element]()
-        size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
+        space, parts = 16.0, list[svg.Element]()
+        size, height = (width - space) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
-            x, y, (base, strict), inner = (at % 2) * (size + gap), (at // 2) * height, both[at], list[svg.Element]()
+            x, y, (base, strict), inner = (at % 2) * (size + space), (at // 2) * height, both[at], list[svg.Element]()
             if name.startswith("curves") and curves[at].points:
                 inner = small_curve(curves[at], size, _CELL[0])
             elif not name.startswith("curves") and base and strict:
@@ -462,9 +462,9 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
             run = sheet.steps("sensitivity", sheet.base)
             threshold = sheet.link(sheet.get_base("threshold"), sec.threshold_line(sheet))
             rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
-        heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
+        columns = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
-        table = b.Table(heads, tuple(rows))
+        table = b.Table(columns, tuple(rows))
         ladder = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
@@ -476,8 +476,8 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
         "Filled: ties allowed. Empty: strict."
     )
-    heads = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
-    table = b.Table(heads, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
+    columns = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
+    table = b.Table(columns, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
     return ladder, r.Plot(title, caption, "segments", grid, table, judges=judges)
 
 
@@ -498,7 +498,7 @@ def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
 
 
 def render_datasheet(
-    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, rests: Rests = lambda _: (),
+    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, lineage: Lineage = lambda _: (),
 ) -> Mapping[str, str]:  # fmt: skip
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
@@ -507,10 +507,10 @@ def render_datasheet(
     ['datasheet/quay-j.html', 'datasheet/quay-j.svg']
     """
     others = [peer for peer in peers if peer.judge != sheet.judge]
-    fit = r.opened([peer for peer in others if r.comparable(sheet, peer)])
-    unfit = r.opened([peer for peer in others if not r.comparable(sheet, peer)])
+    fit = r.index_sheets([peer for peer in others if r.comparable(sheet, peer)])
+    unfit = r.index_sheets([peer for peer in others if not r.comparable(sheet, peer)])
     this = r.DatasheetIndex.of(sheet)
-    every = sec.every_table(this, rests)
+    every = sec.measurement_table(this, lineage)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
     files = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
@@ -529,12 +529,12 @@ def render_comparison(
 ) -> Mapping[str, str]:
     """Several judges on one page, sorted by name: small multiples and one table. Judges are not ranked."""
     names = [sheet.judge for sheet in sheets]
-    one = "a comparison needs one of each judge"
-    problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in repeated(names)]
+    rule = "a comparison needs one of each judge"
+    problems = [Problem("judge", f"{name!r} has two datasheets; {rule}") for name in duplicates(names)]
     if not names:
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:
         raise InputError("comparison of datasheets", problems)
-    page = comparison_page(r.opened(sheets), agreement)
+    page = comparison_page(r.index_sheets(sheets), agreement)
     frame = frame or judges_frame()
     return {COMPARISON: r.xml_safe(frame.page(page)), **{path: r.xml_safe(text) for path, text in frame.files()}}

@@ -11,8 +11,8 @@ from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
 from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
-from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, both, told
-from assaymark.report.text import KnownValue, signed, sizes, state_words, words
+from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, text_alternative, views
+from assaymark.report.text import KnownValue, n_words, signed, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
 SAME: Final = "same_subset"
@@ -103,8 +103,8 @@ class DatasheetIndex(MeasurementIndex):
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
-        made = cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(items))
-        return replace(made, links={m.id: f"{made.rows_page}#{row_anchor(m)}" for m in sheet.measurements})
+        index = cls(by_key, named, sheet, printed_name(sheet.judge), base, condition, tuple(items))
+        return replace(index, links={m.id: f"{index.rows_page}#{row_anchor(m)}" for m in sheet.measurements})
 
     @property
     def is_log(self) -> bool:
@@ -135,7 +135,7 @@ class DatasheetIndex(MeasurementIndex):
         return dict(sorted(by_delta.items()))
 
 
-def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
+def index_sheets(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
     """All datasheets by judge name: no page is sorted by a value."""
     return tuple(DatasheetIndex.of(sheet) for sheet in sorted(sheets, key=lambda s: s.judge))
 
@@ -146,7 +146,7 @@ def comparable(first: Datasheet, second: Datasheet) -> bool:
     return same and first.prompts.get(BASE) == second.prompts.get(BASE)
 
 
-def shown_name(judge: str) -> str:
+def printed_name(judge: str) -> str:
     """A judge's name as printed: one line, at most 80 characters, nothing that XML forbids."""
     return clean(judge, 80) or "(no name)"
 
@@ -212,14 +212,14 @@ class Plot:
     @property
     def described(self) -> str:
         """The text alternative; for several judges the values of each."""
-        return self.desc or told(self.judges)
+        return self.desc or text_alternative(self.judges)
 
     @property
     def figure(self) -> Figure | None:
         """The figure for half a screen and for a phone; None if it cannot be drawn."""
         if self.draw is None:
             return None
-        wide, narrow = both(self.name, self.title, self.described, self.draw, HALF)
+        wide, narrow = views(self.name, self.title, self.described, self.draw, HALF)
         return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
 
 
@@ -239,7 +239,7 @@ _SIGNED: Final = ("criterion.shift", "drift")
 _TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "point.verbosity")
 
 
-def about(measurement: Measurement, *, log: bool = False) -> str:
+def subject_words(measurement: Measurement, *, log: bool = False) -> str:
     """The subject of a measurement in words, apart from its title and its judge.
 
     >>> about(Measurement(name="sensitivity", labels={"judge": "j", "prompt": "strict", "delta": "0.5"}, value=None,
@@ -339,14 +339,14 @@ def share_words(measurement: Measurement) -> str:
     """
     if not t.known(measurement):
         return state_words(measurement)
-    ends = t.ends_of(measurement, lambda low, high: f"{percent(low).removesuffix(f'{NBSP}%')} to {percent(high)}")
+    ends = t.interval_of(measurement, lambda low, high: f"{percent(low).removesuffix(f'{NBSP}%')} to {percent(high)}")
     return percent(measurement.value) + ends
 
 
-def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
+def value_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
     """A measurement as table cells: its value (linked to its row), its interval, and its sample size."""
     value = sheet.link(measurement, value_words(measurement))
-    return value, interval_words(measurement), sizes(measurement)
+    return value, interval_words(measurement), n_words(measurement)
 
 
 def capital(text: str) -> str:
@@ -354,7 +354,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def missing_words(measurement: Measurement | None, what: str) -> str:
+def missing_words(measurement: Measurement | None, subject: str) -> str:
     """The sentence that something is not measured, with the reason."""
-    why = "not measured" if measurement is None else state_words(measurement)
-    return f"{what[0].upper()}{what[1:]} is {why}{'' if why.endswith('.') else '.'}"
+    reason = "not measured" if measurement is None else state_words(measurement)
+    return f"{subject[0].upper()}{subject[1:]} is {reason}{'' if reason.endswith('.') else '.'}"

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, notes, row_filters, small, spaced
+from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.charts.intervals import AxisRow, Mark
+from assaymark.report.charts.intervals import AxisRow, LevelMark
 from assaymark.report.datasheet import reading as r
-from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, interval, known, listing, real, sentence, sizes, state_words
+from assaymark.report.records.calls import Lineage
+from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -32,11 +32,11 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     """
     log, axes = all(s.is_log for s in sheets), name == "axes"
     title = "By position, or by text?" if log else "By position, or by wording?"
-    heads, names = ("Same position wins both orders", "Same text wins both orders"), ("Same position", "Same text")
+    columns, names = ("Same position wins both orders", "Same text wins both orders"), ("Same position", "Same text")
     measures, note = ("positional", "stable"), ""
     if axes:
         title = "Nothing to choose, and only wording to choose by"
-        heads = ("Null pairs: chooses with nothing to choose", "Swayed by wording alone (stable)")
+        columns = ("Null pairs: chooses with nothing to choose", "Swayed by wording alone (stable)")
         measures = ("null-pair preference", "stable cross-sensitivity")
         names = (r.capital(measures[0]), r.capital(measures[1]))
     elif log:
@@ -54,16 +54,16 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
     for at, (sheet, x, y) in enumerate(pairs):
-        cells = (r.measured_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
+        cells = (r.value_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
         if known(x) and known(y):
-            own = "this judge" if focus and not at and len(pairs) > 1 else ""
-            points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, own))
-            words = (f"{what} {interval(m.value, m.low, m.high, 3)}" for what, m in zip(measures, (x, y), strict=True))
+            remark = "this judge" if focus and not at and len(pairs) > 1 else ""
+            points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, remark))
+            words = (f"{noun} {interval(m.value, m.low, m.high, 3)}" for noun, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
         title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption, name,
-        lambda _, width: charts.share_map(points, heads, width),
+        lambda _, width: charts.share_map(points, columns, width),
         Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
         tuple(judges),
     )  # fmt: skip
@@ -80,24 +80,24 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         if not known(sheet.part("stable")):
             continue
         pairs, raw = pair_counts(sheet), sheet.part("raw")
-        what = "preference" if sheet.is_log else "false preference"
-        head = f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
+        noun = "preference" if sheet.is_log else "false preference"
+        head = f"{noun} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
         rows.append((sheet.name, pairs, head, at))
         linked = (sheet.link(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
         counts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
-    heads = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
-    what = "pairs of the log" if log else "pairs of equal texts"
+    columns = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
+    noun = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
-        title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.", "parts",
+        title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
         draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
-        table=Table(heads, tuple(cells), _RIGHT),
-        note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
+        table=Table(columns, tuple(cells), _RIGHT),
+        note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.all("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -113,10 +113,10 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     for words, m in variants:
         shown = f"{r.of_n(m)}, {r.share_words(m)}" if known(m) else state_words(m)
         rows.append(AxisRow(words, shown, "", m.value, bounds_of(m), "mh"))
-    cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in variants)
+    cells = tuple((words, *r.value_cells(sheet, m)) for words, m in variants)
     if known(filler):
-        left = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
-        note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
+        against = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
+        note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{against}."
     return r.Plot(
         title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
         name="near", desc="; ".join(f"{row.title}: {row.shown}" for row in rows),
@@ -131,17 +131,17 @@ def pair_counts(sheet: r.DatasheetIndex) -> tuple[int, ...]:
     return tuple(int(m.detail.get("pairs") or round(m.value * m.n)) if known(m) else 0 for m in parts)
 
 
-def identity(sheet: r.DatasheetIndex) -> str:
+def decomposition_sum(sheet: r.DatasheetIndex) -> str:
     """The sum, in words and numbers, of the parts of the decomposition: the calls that named a text."""
     stable, other = sheet.part("stable"), sheet.part("other")
     if not known(stable):
         return ""
     both, rest = pair_counts(sheet), round((other.value if known(other) else 0.0) * 2 * stable.n)
     calls = [2 * both[0], 2 * both[1], both[2], rest]
-    what = "Preference" if sheet.is_log else "False preference"
-    formula = _FORMULA.replace("False preference", what)
+    noun = "Preference" if sheet.is_log else "False preference"
+    formula = _FORMULA.replace("False preference", noun)
     total = f"In calls: {' + '.join(map(count, calls))} = {count(sum(calls))} of {count(2 * stable.n)}."
-    share = f"{what} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
+    share = f"{noun} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
     return f"{formula} {total} {share}".rstrip()
 
 
@@ -159,11 +159,11 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 
 
-def quiet_answer(sheet: r.DatasheetIndex) -> str:
+def preference_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on false preferences."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
     shares = ((sheet.get_base("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
-    named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if known(m)]
+    named = [f"in {r.of_n(m)} calls {setting}" for m, setting in shares if known(m)]
     return f"It named a text {listing(named)}." if named else "Nothing of this was measured."
 
 
@@ -188,7 +188,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
-        (s.name, r.step_words(delta), *r.measured_cells(s, m)[:2], r.of_n(m, none="0"))
+        (s.name, r.step_words(delta), *r.value_cells(s, m)[:2], r.of_n(m, none="0"))
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
@@ -255,11 +255,11 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
                 cells.append("not measured" if m is None else sheet.link(m, f"{r.value_words(m)}{ends}"))
             calls = count(by_name["sensitivity"][delta].n)
             rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
-    heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
+    columns = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
+    return Table(columns, tuple(rows), frozenset(range(1, len(columns)))) if rows else None
 
 
-def seeing_answer(sheet: r.DatasheetIndex) -> str:
+def sensitivity_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on sensitivity."""
     threshold = sheet.get_base("threshold")
     if not known(threshold):
@@ -283,17 +283,17 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
 def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
-    base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
+    base, strict = operating_point(sheet, sheet.base), operating_point(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
-        why = "The strict instruction was not run on equal texts and on the ladder."
-        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else why)
+        reason = "The strict instruction was not run on equal texts and on the ladder."
+        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else reason)
     rows = []
     for prompt in (sheet.base, STRICT):
-        raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
-        cells = (r.measured_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
+        raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
+        cells = (r.value_cells(sheet, m)[:2] for m in (raw, noticed) if m is not None)
         rows.append((r.arm_words(prompt), *chain.from_iterable(cells)))
-    heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
+    columns = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
     # The outcomes at small differences under the strict prompt, and at the largest.
     steps, wrong, ties = (sheet.steps(name, STRICT) for name in ("sensitivity", "wrong_rate", "tie_rate"))
     lost = []
@@ -310,16 +310,16 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
         title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in points),
         draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
-        table=Table(heads, tuple(rows), frozenset({1, 2, 3, 4})),
+        table=Table(columns, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
-def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
+def operating_point(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     """The operating point under a prompt; None unless both of its shares were measured."""
-    raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
-    if not known(raw) or seen is None:
+    raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
+    if not known(raw) or noticed is None:
         return None
-    return charts.MapPoint(r.arm_words(prompt), raw.value, seen.value, bounds_of(raw), bounds_of(seen))
+    return charts.MapPoint(r.arm_words(prompt), raw.value, noticed.value, bounds_of(raw), bounds_of(noticed))
 
 
 # Every measurement as a row, with the planted value for a built-in judge.
@@ -329,39 +329,39 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, prompt and step; ``rests`` gives the answers that one was computed from."""
+def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) -> Table:
+    """All measurements by kind, prompt and step; ``lineage`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
-        state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, links, method = planted.get(m.id), rests(m), clean(m.method, 220)
+        state, _, reason = state_words(m).partition(": ") if m.value is None else ("", "", "")
+        value, links, method = planted.get(m.id), lineage(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
         leads = leads or bool(links)
         if sheet.is_log:  # of a log's texts only identity is known
             method = method.replace("false preference", "preference")
             method = method.replace("vacuum calls", "calls with one text in both slots")
         if isinstance(wilson := m.detail.get("wilson"), Mapping):
-            low, high = real(wilson.get("low")), real(wilson.get("high"))
+            low, high = as_float(wilson.get("low")), as_float(wilson.get("high"))
             if low is not None and high is not None:
                 method += f"; Wilson over calls {span(low, high, 3)}"
         cells: tuple[Inline, ...] = (
-            (r.title_of(m.name, log=sheet.is_log), small(r.about(m, log=sheet.is_log))),
+            (r.title_of(m.name, log=sheet.is_log), small(r.subject_words(m, log=sheet.is_log))),
             Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
-            Styled(why or "no reason given", "un") if state else r.interval_words(m),
-            sizes(m), (f"{method} ", spaced(links)) if links else method,
+            Styled(reason or "no reason given", "un") if state else r.interval_words(m),
+            n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
     level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
     method = "Method, and what it rests on" if leads else "Method"
-    heads = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
+    columns = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
     return Table(
-        heads, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
+        columns, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
         id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
-        what="measurements",
+        search="measurements",
     )  # fmt: skip
 
 
@@ -383,18 +383,18 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             inside = "yes" if _inside(m, value) else "no"
             if ends is None:
                 inside = "no interval" if known(m) else state_words(m)
-            rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
+            rows.append((", ".join(filter(None, (r.title_of(m.name), r.subject_words(m)))), number(value, 3),
                          sheet.link(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
                          inside))  # fmt: skip
-    where = "are in the table of every measurement; here the main ones and all outside."
-    remarks = [f"{count(len(pairs))} planted values {where}"]
+    remark = "are in the table of every measurement; here the main ones and all outside."
+    remarks = [f"{count(len(pairs))} planted values {remark}"]
     unmatched = sorted(key for key in planted if key not in measured)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
-    heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
-    table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
-    # How many planted values are inside the intervals.
+    columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
+    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
+    # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."
     if read:
@@ -441,7 +441,7 @@ _POINTS: Final = (
 )  # fmt: skip
 
 
-def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
+def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
     """A section for each of these topics that the datasheet has measurements of."""
     sections = [_pointwise(sheet)]
     # The agreement of the judge with people, and of two people.
@@ -458,29 +458,29 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
         )
         table = _quantities(sheet, graded)
         sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
-    # Whether the same question gets the same answer.
+    # Repeatability: the share of equal outcomes in two trials.
     again, title = sheet.get("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and not known(again):
         sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
-        kappa, low, high = (t.part_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
+        kappa, low, high = (t.detail_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
         beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
         if kappa is not None:
             shown = interval(kappa, low, high)
             beyond = f"Beyond chance, unweighted κ between trials is {shown}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
-        over = f"Over {sizes(again)}: {clean(again.method, 200)}."
-        sections.append(_section("repeat", title, answer, said=(over, beyond)))
+        over = f"Over {n_words(again)}: {clean(again.method, 200)}."
+        sections.append(_section("repeat", title, answer, also=(over, beyond)))
     return [section for section in (*sections, _drift(sheet)) if section is not None]
 
 
 def _section(
-    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, said: Sequence[str] = ()
+    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, also: Sequence[str] = ()
 ) -> Section:
     """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
     blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
-    return Section(id, title, answer, (*blocks, *notes(said), *tables))
+    return Section(id, title, answer, (*blocks, *notes(also), *tables))
 
 
 def _dots(name: str, title: str, caption: str, rows: Sequence[AxisRow], table: Table, line: float | None) -> r.Plot:
@@ -493,7 +493,7 @@ def _dimension(measurement: Measurement) -> str:
 
 
 def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Table:
-    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in measured)
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.value_cells(sheet, m)) for m in measured)
     return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
@@ -507,10 +507,10 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
             continue
         rows = []
         for m in items:
-            shown = r.value_words(m) + (t.ends_of(m) if known(m) else "")
+            shown = r.value_words(m) + (t.interval_of(m) if known(m) else "")
             rows.append(AxisRow(_dimension(m), shown, "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
-        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in items)
+        cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
         plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
@@ -519,23 +519,23 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     answer = "Neither its floor, nor its slope, nor its verbosity is defined."
     if parts:
         answer = f"By dimension, {listing(parts)}."
-    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
-    said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
+    terms = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
+    lines = [f"Neighbouring steps in the right order, ties half: {', '.join(terms)}. Chance is 50 %."] if terms else []
     # The meaning of the length effect, and the number of pairs where the scale's end hides it.
     lengths = list(sheet.all("point.verbosity"))
-    if found := [m for m in lengths if known(m)]:
-        said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
-        alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
+    if effects := [m for m in lengths if known(m)]:
+        lines.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
+        alone = [m for m in effects if m.labels.get("dimension") != AGGREGATE]
         stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
         if stuck:
-            said_of.append(
+            lines.append(
                 f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both texts stand at one end of "
                 "the scale: no worth of length can show there, and the estimate is too close to 0."
             )
     elif lengths:
-        said_of.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
+        lines.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
     listed = _quantities(sheet, orders) if orders else None
-    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, said_of)
+    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, lines)
 
 
 def _drift(sheet: r.DatasheetIndex) -> Section | None:
@@ -554,14 +554,14 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[AxisRow](), list[tuple[str, ...]]()
     for m in shifts:
         of, holm = m.labels.get("of", ""), t.p_of(m, "p_holm", otherwise="not given")
-        parts = (t.part_of(m, key) for key in ("old", "new"))
+        parts = (t.detail_of(m, key) for key in ("old", "new"))
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
-            change = r.value_words(m) + t.ends_of(m, lambda low, high: span(low, high, 3))
-            filled: Mark = "mh" if of in moved else "mn"
-            drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
+            change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
+            filled: LevelMark = "mh" if of in moved else "mn"
+            drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
-        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
+        cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
     # The verdict on these differences.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
     word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)
@@ -572,26 +572,26 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     if verdict is None:
         answer = "No verdict was given on the differences below."
     elif word == "not comparable":
-        why = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
-        answer = f"{_VERDICTS[word]}: {why}."
+        reason = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
+        answer = f"{_VERDICTS[word]}: {reason}."
     elif word == "shifted":
-        named = sorted(map(of_words, moved))
+        named = sorted(map(drift_subject, moved))
         more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
         answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
     elif isinstance(widest, float):
         answer += f" A shift of up to {number(widest, 2)} is still possible."
     plots: tuple[r.Plot, ...] = ()
     if any(row.value is not None for row in drawn):
-        heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
-        table = Table(heads, tuple(cells), frozenset(range(1, 7)))
+        columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
+        table = Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
-    left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
-    remarks = (left,) if len(drawn) < len(shifts) else ()
+    note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    remarks = (note,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)
 
 
-def of_words(of: str) -> str:
+def drift_subject(of: str) -> str:
     """The quantity that drifted, in words.
 
     >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
@@ -601,5 +601,5 @@ def of_words(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    details = r.subject_words(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
     return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

@@ -10,11 +10,11 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.portbench.book import (
-        BenchmarkIndex, BenchRun, claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
+        BenchmarkIndex, BenchRun, claim_cards, design_note, bench_levels, stage_note, stage_tables, bench_withheld,
     )  # fmt: skip
-    from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, sentences, tier_cuts
+    from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, front_sentences, tier_cuts
     from assaymark.report.portbench.records import BenchProvenance, questions_section
-    from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
+    from assaymark.report.portbench.sections import bench_measurements, signals_figure, windows_table
     from assaymark.report.text import EQUAL_WEIGHT
 
 __all__ = ["BenchRun", "BenchmarkIndex", "each_benchmark_page", "render_benchmark"]

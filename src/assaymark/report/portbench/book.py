@@ -23,12 +23,12 @@ from markupsafe import Markup
 from assaymark.benchmark.episode import BaselineResult, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Window
 from assaymark.benchmark.plan import BenchPlan, Profile, profile_named
-from assaymark.benchmark.questions.answers import Scored
+from assaymark.benchmark.questions.answers import ScoredReply
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import MISSING, PIPELINE, Leaderboard
-from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.messages import built_in_text, english
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -57,7 +57,7 @@ class BenchRun:
     measurements: Sequence[Measurement] = ()
     results: Sequence[EpisodeResult] = ()
     baselines: Sequence[BaselineResult] = ()
-    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # by model
+    answers: Mapping[str, Sequence[ScoredReply]] = field(default_factory=dict)  # by model
     notes: Sequence[str] = ()  # remarks for readers
     panel: str | None = None  # the report of the judged rationales, relative to this one
     pool: Sequence[Question] = ()  # the questions were drawn from it
@@ -81,15 +81,15 @@ class BenchRun:
 
 
 ROUNDING: Final = 1e-9
-Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
-KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
+BenchKind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
+KINDS: Final[tuple[BenchKind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"), "S2": ("signals", "Signal generation"),
     "S3": ("weights", "Weight optimisation"), "S4": ("trading", "Execution"), "S5": ("risk", "Risk monitoring"),
 }  # fmt: skip
 
 
-def kind_of(verdict: Verdict) -> Kind:
+def claim_kind(verdict: Verdict) -> BenchKind:
     """The kind of a benchmark claim, from its id."""
     name = verdict.claim.id.partition("[")[0]
     return next((kind for kind in KINDS if kind == name), "other")
@@ -109,7 +109,7 @@ class BenchmarkIndex(MeasurementIndex):
     def of(cls, run: BenchRun) -> BenchmarkIndex:
         """Index a run. Models are listed by name: no page is sorted by a value without a supporting verdict."""
         names, named = tuple(sorted(model.name for model in run.plan.models)), by_name(run.measurements)
-        verdicts, by_id = {one.claim.id: one for one in run.verdicts}, {item.id: item for item in run.measurements}
+        verdicts, by_id = {v.claim.id: v for v in run.verdicts}, {item.id: item for item in run.measurements}
         lacking = [item for item in named.get(MISSING, ()) if item.labels["part"] == PIPELINE]
         gone = {item.labels["model"] for item in lacking if item.detail["left_out"]}
         results = [result for result in run.results if result.model not in gone]
@@ -153,11 +153,11 @@ class BenchmarkIndex(MeasurementIndex):
     def has_histories(self) -> bool:
         """True if any model has a history in a window and profile of the plan."""
         windows, profiles = ({window.name for window in those} for those in (self.windows, self.run.profiles))
-        return any(len(one.nav) for one in self.results if one.window in windows and one.profile in profiles)
+        return any(len(item.nav) for item in self.results if item.window in windows and item.profile in profiles)
 
-    def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
+    def of_kind(self, *kinds: BenchKind) -> tuple[Verdict, ...]:
         """Verdicts of some kinds, in the order of the run."""
-        return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)
+        return tuple(verdict for verdict in self.run.verdicts if claim_kind(verdict) in kinds)
 
     def pair_level(self, board: str, first: str, second: str) -> Level:
         """The level of the supported order of two models, in either direction."""
@@ -190,12 +190,12 @@ class BenchmarkIndex(MeasurementIndex):
 
 def range_words(item: Measurement | None) -> str:
     """The interval alone, or the reason why there is none: a point estimate would rank the models."""
-    return t.limits(item) if t.known(item) else why_none(item)
+    return t.limits(item) if t.known(item) else missing_reason(item)
 
 
-def why_none(item: Measurement | None) -> str:
+def missing_reason(item: Measurement | None) -> str:
     """The reason why a cell has no number, in short: a page states once why models have no score."""
-    return "no score" if item is not None and item.state.startswith("no score") else t.shown(item)
+    return "no score" if item is not None and item.state.startswith("no score") else t.as_text(item)
 
 
 def board_title(name: str) -> str:
@@ -229,32 +229,32 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(index: BenchmarkIndex) -> Iterator[b.ClaimList]:
+def bench_levels(index: BenchmarkIndex) -> Iterator[b.ClaimList]:
     """The three levels in order; claims about pairs and single models are only on the page of all claims."""
     for level in t.LEVELS:
-        mine = tuple(said_claim(index, one) for one in front(index) if level == one.publication_level != "no-claim")
-        groups = withheld_groups(index) if level == "no-claim" else ()
-        yield b.ClaimList(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
+        quotes = tuple(bench_quote(index, v) for v in front_claims(index) if level == v.publication_level != "no-claim")
+        groups = bench_withheld(index) if level == "no-claim" else ()
+        yield b.ClaimList(level, t.TITLES[level], quotes[:SHOWN] or groups, quotes[SHOWN:])
 
 
-def front(index: BenchmarkIndex) -> list[Verdict]:
+def front_claims(index: BenchmarkIndex) -> list[Verdict]:
     """The verdicts of the first page, in order: the first leaderboard, limits, equal weight, then others."""
     counted_gates = {verdict.claim.dimension for verdict in index.of_kind("gates")}
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int]:
-        kind, at = kind_of(verdict), boards.get(verdict.claim.dimension, len(boards))
+        kind, at = claim_kind(verdict), boards.get(verdict.claim.dimension, len(boards))
         return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
 
     verdicts = index.of_kind("first", "gates", "gate", "beats", "dissociation")
-    return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
+    return sorted((v for v in verdicts if claim_kind(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(index: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
+def bench_quote(index: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
-    run, text = index.run, said_words(verdict.claim.statement)
-    condition = f"{stands_in(index, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
-    copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
+    run, text = index.run, unbroken(verdict.claim.statement)
+    condition = f"{built_in_note(index, verdict.claim.subjects)} {unbroken(verdict.condition or '')}".strip()
+    copy = t.clipboard_text(text, condition, run.title, run.locked_at, verdict.plan_hash)
     return b.ClaimQuote(verdict.publication_level, text, condition, copy)
 
 
@@ -263,7 +263,7 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
-        kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
+        kind, names = claim_kind(verdict), tuple(sorted(verdict.claim.subjects))
         claim_id = "" if kind in ("above", "within") else verdict.claim.id
         return boards.get(verdict.claim.dimension, len(boards)), KINDS.index(kind), names, claim_id
 
@@ -278,48 +278,48 @@ def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
                 links.append((words, index.links[name]))
-        rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
+        sources = b.chained(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
-        about = b.Prose((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        claim = b.Prose(withheld_words(index, verdict), "text") if level == "no-claim" else said_claim(index, verdict)
-        why = (b.Prose(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (claim, *why, about)))
+        about = b.Prose((f"Rests on {total}", *((": ", sources) if sources else ())), "tuple")
+        claim = b.Prose(claim_subject(index, verdict), "text") if level == "no-claim" else bench_quote(index, verdict)
+        reasons = (b.Prose(unbroken(reason), "why") for reason in verdict.reasons)
+        cards.append(b.Card(level, t.TAGS[level], _SCOPES[claim_kind(verdict)], (claim, *reasons, about)))
     return cards
 
 
-def stands_in(index: BenchmarkIndex, models: Sequence[str]) -> str:
+def built_in_note(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return stand_ins(english(), {}, index.run.built_in, models, made_by="models")
+    return built_in_text(english(), {}, index.run.built_in, models, made_by="models")
 
 
-def said_words(text: str) -> str:
+def unbroken(text: str) -> str:
     """A sentence of a verdict with no line break before a percent sign."""
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def withheld_words(index: BenchmarkIndex, verdict: Verdict) -> str:
+def claim_subject(index: BenchmarkIndex, verdict: Verdict) -> str:
     """The subject of an unsupported claim, without its direction."""
     subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
-    board, who = index.board(verdict.claim.dimension), t.listing(subjects)
-    where = clean(board.board.words, 120) if board else dimension
-    limit = f"Whether {who} {'stays' if len(subjects) == 1 else 'stay'} within the limit ({dimension})."
+    board, models = index.board(verdict.claim.dimension), t.listing(subjects)
+    score = clean(board.board.words, 120) if board else dimension
+    limit = f"Whether {models} {'stays' if len(subjects) == 1 else 'stay'} within the limit ({dimension})."
     return {
-        "above": f"Any ranking of {who} on {where}.",
-        "first": f"A first rank for {who} on {where}.",
-        "within": f"That {who} score alike on {where}.",
-        "beats": f"That {who} beats equal weight ({dimension}).",
+        "above": f"Any ranking of {models} on {score}.",
+        "first": f"A first rank for {models} on {score}.",
+        "within": f"That {models} score alike on {score}.",
+        "beats": f"That {models} beats equal weight ({dimension}).",
         "gate": limit,
         "gates": limit,
         "dissociation": "Whether questions and pipeline rank the models alike.",
-    }.get(kind_of(verdict), f"A claim about {who or 'the models'} ({dimension}).")
+    }.get(claim_kind(verdict), f"A claim about {models or 'the models'} ({dimension}).")
 
 
-def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
+def bench_withheld(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The unsupported claims of a run, grouped into a few lines with their numbers."""
     groups, boards, of = list[WithheldGroup](), index.run.leaderboards, defaultdict[str, list[Verdict]](list)
     for verdict in index.run.verdicts:
         if verdict.publication_level == "no-claim":
-            of[kind_of(verdict)].append(verdict)
+            of[claim_kind(verdict)].append(verdict)
     if orders := [*of["above"], *of["first"], *of["within"]]:
         # The number of unresolved pairs of a board, and the smallest adjusted p among them.
         parts = [
@@ -329,8 +329,8 @@ def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
             if board.open_pairs
         ]
         further = "" if all(len(board.tiers) == 1 for board in boards) else "further "
-        why: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
-        groups.append(WithheldGroup(f"Any {further}ranking of the models.", why, len(orders)))
+        note: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
+        groups.append(WithheldGroup(f"Any {further}ranking of the models.", note, len(orders)))
     if beats := of["beats"]:
         # The number of intervals that contain zero, of others, and of missing ones, never the side.
         items = [index.by_id[name] for verdict in beats for name in verdict.measurements if name in index.by_id]
@@ -348,22 +348,22 @@ def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         elif across > 1:
             numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
         other = "any model" if len(beats) == len(index.of_kind("beats")) else "any other model or profile"
-        who = clean(index.names[0], 60) if len(index.names) == 1 else other
-        groups.append(WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(beats)))
+        models = clean(index.names[0], 60) if len(index.names) == 1 else other
+        groups.append(WithheldGroup(f"That {models} beats equal weight.", ((numbers, False),), len(beats)))
     # Limits without all stress windows: profiles with their reasons, each reason once.
     by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for verdict in (verdict for verdict in index.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
         name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
-        by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
+        by_reason[" ".join(map(unbroken, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for reason, names in by_reason.items():
         alike[t.listing([*names])][reason] = names.total()
     for profiles, reasons in alike.items():
-        why = tuple((f"{reason} ", False) for reason in reasons)
-        groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values())))
+        note = tuple((f"{reason} ", False) for reason in reasons)
+        groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", note, sum(reasons.values())))
     for verdict in of["dissociation"]:
-        reasons_of = " ".join(map(said_words, verdict.reasons))
-        groups.append(WithheldGroup(withheld_words(index, verdict), ((f"{reasons_of} ", False),), 1))
+        reasons_of = " ".join(map(unbroken, verdict.reasons))
+        groups.append(WithheldGroup(claim_subject(index, verdict), ((f"{reasons_of} ", False),), 1))
     return tuple(groups)
 
 
@@ -391,15 +391,15 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
     for at, board in enumerate(pipeline_boards(index.run), 1):
         ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
         ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-        axis, profile, rows = score_axis(ends), board.board.name, list[b.TableRow]()
+        axis, profile, rows = score_axis(ends), board.board.name, list[b.PageRow]()
         over_all = profile == ALL
-        heads: tuple[b.Inline, ...] = (
+        header: tuple[b.Inline, ...] = (
             "Model", *((f"{name} ", b.small(words)) for name, (words, _) in STAGES.items()),
             ("CEPS", Markup(score_head(axis))), f"CEPS, {percent(index.run.plan.level)} interval",
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
-        for head in (*group_heads(index, board), *unscored_heads(index, board)):
-            rows.append(b.TableRow((head.shown,)))
+        for head in (*tier_headings(index, board), *unscored_headings(index, board)):
+            rows.append(b.PageRow((head.shown,)))
             for model in head.members:
                 item = board.levels.get(model) or index.get("bench.level", model=model, board=profile)
                 strip, whole = "", index.link(item, range_words(item))
@@ -422,16 +422,16 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
                     verdict = b.bold("fails" if broken else "passes")
                     limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in remarks if words))
-                rows.append(b.TableRow((name, *cells, strip, score, limit)))
+                rows.append(b.PageRow((name, *cells, strip, score, limit)))
         ceiling = [index.get("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
             top = index.get("bench.ceiling", profile=profile, stage="CEPS")
-            cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.shown(top))
-            rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", best, "")))
+            cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.as_text(top))
+            rows.append(b.PageRow(((b.bold("Ceiling"), " true answers at every stage"),)))
+            rows.append(b.PageRow((("true answers", b.small("no model")), *cells, "", best, "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
         title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
-        table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
+        table = b.Table(header, tuple(rows), summary="", style="heat", label=title, styles=columns)
         notes = b.notes((design_note(index, profile),))
         groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
     return tuple(groups)
@@ -458,7 +458,7 @@ def design_note(index: BenchmarkIndex, board: str) -> str:
     return " ".join(body)
 
 
-def unscored_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def unscored_headings(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The groups below the tiers: models without a score, and models that were left out."""
     shares = [item for item in index.all(MISSING, part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
@@ -468,7 +468,7 @@ def unscored_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHe
             yield TierHeading(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def tier_headings(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The tiers of a leaderboard from the top, models by name, each with the level of its separation."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
@@ -488,7 +488,7 @@ def group_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeadi
 def stage_cell(index: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with the longer half of its interval."""
     if not t.known(item):
-        return b.Share(None, why_none(item))
+        return b.Share(None, missing_reason(item))
     ends = t.bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
     return b.Share(item.value, index.link(item, number(item.value)), half)
@@ -503,7 +503,7 @@ def stage_note(index: BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
     of, stages = "", list(index.all("bench.stage", stage="S1", windows="all"))
     if stages:
-        sizes = sorted({one.n for one in stages if one.labels.get("profile") == ALL} or {one.n for one in stages})
+        sizes = sorted({m.n for m in stages if m.labels.get("profile") == ALL} or {m.n for m in stages})
         items = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
     levels = [item for board in pipeline_boards(index.run) for item in board.levels.values()]
@@ -531,7 +531,7 @@ def stage_note(index: BenchmarkIndex) -> str:
     )
 
 
-def lede(index: BenchmarkIndex) -> str:
+def bench_lede(index: BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run, history = index.run, index.run.market.history
     parts = [t.plural(len(index.names), "model").capitalize()]
@@ -544,6 +544,6 @@ def lede(index: BenchmarkIndex) -> str:
         asked = sum(map(len, run.answers.values()))
         parts.append(f"{t.counted(asked, 'answer')} to questions" if asked else "questions")
     follow = "the paper’s formulas" if run.plan.convention == "paper" else "the authors’ public code"
-    where = "the embedded synthetic market" if history.source == "synthetic" else history.source
-    market = clean(f"{where}, snapshot {history.snapshot}", 160).rstrip(".")
+    source = "the embedded synthetic market" if history.source == "synthetic" else history.source
+    market = clean(f"{source}, snapshot {history.snapshot}", 160).rstrip(".")
     return f"{', '.join(parts)}. Scores follow {follow}. Market: {market}."

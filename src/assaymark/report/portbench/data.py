@@ -15,7 +15,7 @@ import numpy as np
 
 from assaymark.benchmark.market import TRAINING_END, BenchMarket, is_index
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
-from assaymark.benchmark.replies import layers
+from assaymark.benchmark.replies import prompt_tables
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
@@ -52,7 +52,7 @@ def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[
     """The days to draw, the classes, the correlations of all pairs by class, and the first and last day of these."""
     history, universe = market.history, market.universe
     prices = history.as_of(_END).prices(max(history.days.size, 1))
-    column, listing = {name: at for at, name in enumerate(prices.ids)}, {one.id: one for one in history.listings}
+    column, listing = {name: at for at, name in enumerate(prices.ids)}, {item.id: item for item in history.listings}
     order = sorted(range(universe.size), key=lambda at: (CLASSES.index(universe.classes[at]), at))
     names = np.array([universe.ids[at] for at in order], dtype=object)
     groups = np.array([universe.classes[at] for at in order])
@@ -60,7 +60,7 @@ def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[
     indexes = class_index(closes, [listing[name] for name in names])
     index = {CLASS_NAMES[kind]: path for kind, path in indexes.items()}
     shown = np.unique(np.linspace(0, prices.days.size - 1, _POINTS).round().astype(int))
-    tradable = Counter(CLASS_NAMES[one.asset_class] for one in history.listings if not is_index(one))
+    tradable = Counter(CLASS_NAMES[item.asset_class] for item in history.listings if not is_index(item))
     training = prices.days <= TRAINING_END
     rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
     pairs = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
@@ -80,21 +80,21 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     days, classes, pairs, over = _closes(index.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
     # The number of instruments of each class.
-    counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
+    counts = [(name, (len(sizes), listed)) for name, (_, listed, sizes, *_) in zip(names, classes, strict=True)]
     totals = sum(traded for _, (traded, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
-        (name, count(own[0]), tuple((part / max(of, 1), count(part)) for part, of in zip(own, totals, strict=True)))
-        for name, own in [("all", totals), *counts]
+        (name, count(sizes[0]), tuple((part / max(of, 1), count(part)) for part, of in zip(sizes, totals, strict=True)))
+        for name, sizes in [("all", totals), *counts]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
     wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
-    table = Table(("Class", *columns), tuple((name, *map(count, own)) for name, own in counts), frozenset({1, 2}))
+    table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
     figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
     # Correlations of all pairs, and their means by class.
-    groups, size = [(name, own) for name, (own, _) in counts], pairs.shape[0]
+    groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
-    ends = np.cumsum([0, *(own for _, own in groups)])
+    ends = np.cumsum([0, *(sizes for _, sizes in groups)])
     for at, to in product(range(len(groups)), repeat=2):
         some = apart[ends[at] : ends[at + 1], ends[to] : ends[to + 1]]
         between[at, to] = np.nanmean(some) if np.isfinite(some).any() else np.nan
@@ -118,19 +118,19 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
         title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
         svg = class_panel(f"class-{at}", lines, path, years, shaded, title, desc)
         panels.append(((bold(name), f" {of}"), svg))
-        there = ((who, lines[:, k][np.isfinite(lines[:, k])]) for k, who in enumerate(tickers))
-        closed = {who: float(values[-1]) if values.size else 100.0 for who, values in there}
+        there = ((asset, lines[:, k][np.isfinite(lines[:, k])]) for k, asset in enumerate(tickers))
+        closed = {asset: float(values[-1]) if values.size else 100.0 for asset, values in there}
         low, high = min(closed, key=closed.__getitem__), max(closed, key=closed.__getitem__)
-        extremes = (f"{clean(who, 24)} {count(round(closed[who]))}" for who in (low, high))
+        extremes = (f"{clean(asset, 24)} {count(round(closed[asset]))}" for asset in (low, high))
         moved.append((name, count(len(tickers)), last, *extremes))
-    heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
+    header = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
     span = (
         f"{moment(days[0])} to {moment(days[-1])}, on a log axis. Thin: each asset, 100 at its first price. Bold: the "
         "equal-weight index of the class. Shaded: stress windows of this run."
     )
     moves = (
         Panels(tuple(panels), "tri"),
-        Table(heads, tuple(moved), right),
+        Table(header, tuple(moved), right),
         Prose(Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
@@ -175,11 +175,11 @@ def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
 def _correlated(names: Sequence[str], values: Floats) -> str:
     """The mean correlations within classes, and the range of those between classes."""
     pairs = zip(names, np.diag(values).tolist(), strict=True)
-    own = [f"{name} {number(value)}" for name, value in pairs if not np.isnan(value)]
+    within = [f"{name} {number(value)}" for name, value in pairs if not np.isnan(value)]
     across = values[np.tril_indices(len(names), -1)]
     across = across[~np.isnan(across)]
     rest = f" Between classes: {number(float(across.min()))} to {number(float(across.max()))}." if across.size else ""
-    return f"Mean correlation within a class: {listing(own) or 'not defined'}.{rest}"
+    return f"Mean correlation within a class: {listing(within) or 'not defined'}.{rest}"
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------
@@ -188,29 +188,29 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
 def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
     run = index.run
-    asked = {scored.question.id: scored.question.template for mine in run.answers.values() for scored in mine}
-    pools = {name: [one for one in run.pool if one.template == name] for name in TEMPLATES if name in asked.values()}
-    pools = {name: mine for name, mine in pools.items() if mine}
+    asked = {scored.question.id: scored.question.template for questions in run.answers.values() for scored in questions}
+    pools = {name: [q for q in run.pool if q.template == name] for name in TEMPLATES if name in asked.values()}
+    pools = {name: questions for name, questions in pools.items() if questions}
     if not pools:
         return ()
     drawn = f"All questions of the split {run.plan.questions.split}, from which {count(len(asked))} are asked"
     whole = [(template_words(name), [run.splits.get((name, split), 0) for split in SPLITS]) for name in pools]
     by_regime = [
-        (template_words(name), [[question.regime for question in mine].count(regime) for regime in REGIME_NAMES])
-        for name, mine in pools.items()
+        (template_words(name), [[question.regime for question in questions].count(regime) for regime in REGIME_NAMES])
+        for name, questions in pools.items()
     ]
     # the share of questions with news or filings, and the mean length of prompts
     texts = {
-        name: (np.mean([bool(question.context.news or question.context.filings) for question in mine]),
-               np.mean([len(question.prompt()) for question in mine]))
-        for name, mine in pools.items()
+        name: (np.mean([bool(question.context.news or question.context.filings) for question in questions]),
+               np.mean([len(question.prompt()) for question in questions]))
+        for name, questions in pools.items()
     }  # fmt: skip
     longest = max(float(characters) for _, characters in texts.values())
     bars, cells, lines = list[BarRow](), list[tuple[str, ...]](), list[str]()
-    for name, mine in pools.items():
+    for name, questions in pools.items():
         with_text, characters = map(float, texts[name])
         share, length = percent(with_text), count(round(characters))
-        words, every = template_words(name), count(len(mine))
+        words, every = template_words(name), count(len(questions))
         bars.append((words, every, ((with_text, share), (characters / longest, length))))
         cells.append((words, every, share, length))
         lines.append(f"{name}: {share}, {length} characters")
@@ -246,26 +246,26 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
     """Figures 13, 25 and 26 of PortBench: the market information in prompts on some dates."""
     sections = []
     for at, window in enumerate(index.run.windows, 1):  # the date on which its instruments were most volatile
-        seen = max(map(window.known, window.decisions), key=lambda known: np.mean([x.volatility for x in known.lines]))
-        means = seen.between.copy()
-        for own, line in enumerate(seen.lines_by_class):
+        shown = max(map(window.known, window.decisions), key=lambda state: np.mean([x.volatility for x in state.lines]))
+        means = shown.between.copy()
+        for own, line in enumerate(shown.lines_by_class):
             means[own, own] = np.nan if line.intra is None else line.intra
         tables = []
-        for name, (heads, rows) in layers(seen).items():  # columns of numbers are set to the right
+        for name, (columns, rows) in prompt_tables(shown).items():  # columns of numbers are set to the right
             cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
             numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row]
                        for row in cells]  # fmt: skip
-            right = frozenset(k for k in range(1, len(heads)) if cells and all(row[k] for row in numeric))
-            named = tuple(clean(head, 40).replace("_", " ") for head in heads)
+            right = frozenset(k for k in range(1, len(columns)) if cells and all(row[k] for row in numeric))
+            named = tuple(clean(head, 40).replace("_", " ") for head in columns)
             table = Table(named, cells, right, summary="", style="layer")
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
-        names = [clean(line.asset_class, 24).replace("_", " ") for line in seen.lines_by_class]
+        names = [clean(line.asset_class, 24).replace("_", " ") for line in shown.lines_by_class]
         chart = _between(f"s{at}", names, means)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
-        title = f"{index.window(window.window)}, {moment(str(seen.day))}"
+        title = f"{index.window(window.window)}, {moment(str(shown.day))}"
         sections.append(Section(f"s{at}", title, blocks=(Columns(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "

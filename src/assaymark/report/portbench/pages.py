@@ -16,11 +16,11 @@ from assaymark.report import page as p
 from assaymark.report import text as t
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.measurements import measured_links, measured_parts, measurement_pages
+from assaymark.report.measurements import measurement_links, measurement_pages, measurement_parts
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, kind_of, pipeline_boards
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, claim_kind, pipeline_boards
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import LEVELS, TAGS, bounds_of, counted, listing, plural, tally
@@ -68,12 +68,12 @@ def each_benchmark_page(
     stems = p.file_stems("episodes", [(result.model, result.profile, result.window) for result in run.results])
     episodes = list[Dated]()
     for one, stem in zip(run.results, stems, strict=True):
-        sizes = [b.weight(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
-        episodes.append((one, stem, p.in_parts(stem, p.paged_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
+        sizes = [b.byte_size(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
+        episodes.append((one, stem, p.by_file(stem, p.paginate_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
-    measured = measured_parts(s.every_measurement(unlinked, trail.rests))
-    index = replace(unlinked, links=measured_links(measured))
+    measured = measurement_parts(s.bench_measurements(unlinked, trail.lineage))
+    index = replace(unlinked, links=measurement_links(measured))
     # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
     calm = [index.normal] if index.normal is not None and index.has_pipeline else []
     tables, scatters, safety, performance = views = (
@@ -121,8 +121,8 @@ def each_benchmark_page(
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
         "alphabetical order."
     )
-    cards = p.paged_by(bench.claim_cards(index), b.weight, bench.PAGE)
-    for path, rows, parts in p.beside(p.in_parts("claims", cards).items()):
+    cards = p.paginate_by(bench.claim_cards(index), b.byte_size, bench.PAGE)
+    for path, rows, parts in p.with_pager(p.by_file("claims", cards).items()):
         filters = b.row_filters([row.level for row in rows], TAGS)
         blocks = (b.CardList(rows, filters, "claims", "claim-rows"),)
         yield path, frame.page(b.Page(path, "Sentences", lead, (), blocks, parts, here="claims"))
@@ -145,17 +145,17 @@ def _record_pages(
     """The pages of histories, of episodes, and of a selection of questions with their answers."""
     # All windows, on as many pages as needed, and the files of their values.
     run, views = index.run, s.history_views(index)
-    by_window = [(mine, s.performance_views(index, [window])) for window, mine in views if any(own for _, own in views)]
-    cut = p.paged_by(
-        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.weight(pair[1]),
+    by_window = [(part, s.performance_views(index, [window])) for window, part in views if any(own for _, own in views)]
+    cut = p.paginate_by(
+        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.byte_size(pair[1]),
         _PAGE_OF_HISTORIES,
     )  # fmt: skip
     lead = (
         "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
         "band."
     )
-    for path, windows, parts in p.beside(p.in_parts("histories", cut).items()) if by_window else ():
-        shown = [section for mine, _ in windows for section, _, _ in mine]
+    for path, windows, parts in p.with_pager(p.by_file("histories", cut).items()) if by_window else ():
+        shown = [section for items, _ in windows for section, _, _ in items]
         tables = tuple(table for _, tables in windows for table in tables)
         shown.append(b.Section("performance", "Performance", s.performance_answer(index), tables))
         yield path, frame.page(b.Page(
@@ -163,7 +163,7 @@ def _record_pages(
             contents=tuple((section.id, str(section.heading)) for section in shown), here="histories",
             styles=(*_TABLES, "brush.css"), scripts=("page.js", "brush.js"),
         ))  # fmt: skip
-    yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)
+    yield from ((panels.data, values) for _, items in views for _, panels, values in items if values)
     if run.results:
         lead = (
             "One model under one profile through one window, with prompt, reply, truth and arithmetic of every date. "
@@ -171,17 +171,17 @@ def _record_pages(
         )
         table = r.episodes_table(index, [stem for _, stem, _ in episodes])
         yield _EPISODES, frame.page(b.Page(_EPISODES, "Episodes", lead, (), (table,), here="episodes"))
-    for one, _, pages in episodes:
-        title, window = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile", index.window(one.window)
+    for result, _, pages in episodes:
+        title, window = f"{clean(result.model, 60)}, {clean(result.profile, 40)} profile", index.window(result.window)
         lead = f"{window}. Prompt, reply, truth and score of every date ({run.plan.convention} formulas)."
-        for path, part, parts in p.beside(pages.items()):
-            sections = tuple(r.date_section(run, one, at, calls, at == part[0]) for at in part)
+        for path, part, parts in p.with_pager(pages.items()):
+            sections = tuple(r.date_section(run, result, at, calls, at == part[0]) for at in part)
             up = b.Linked("All episodes", _EPISODES)
             yield path, frame.page(b.Page(path, title, lead, sections, (), parts, up=up, styles=_ASKED))
-    links = b.spaced([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
+    links = b.chained([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
     asked = ("Some questions with prompt, reply, truth and score. ", *(("All answers: ", links) if links else ()))
-    questions = p.paged_by(r.question_cards(index, calls), b.weight, p.PAGE_BYTES)
-    for path, cards, parts in p.beside(p.in_parts("questions", questions).items()):
+    questions = p.paginate_by(r.question_cards(index, calls), b.byte_size, p.PAGE_BYTES)
+    for path, cards, parts in p.with_pager(p.by_file("questions", questions).items()):
         if cards:
             filters = b.row_filters(sorted(row.key for row in cards))
             blocks = (b.CardList(cards, filters, "questions", "question-rows"),)
@@ -241,10 +241,10 @@ def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) ->
     yield r.questions_section(index)
     # The plan, its profiles and windows, and the rules of built-in models.
     limits = [
-        f"{bench.profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at "
-        f"least {100 * one.bond_floor:g} %, drawdown at most {100 * one.drawdown_tolerance:g} %, value at risk "
-        f"{100 * abs(one.var_limit):g} %"
-        for one in index.run.profiles
+        f"{bench.profile_word(item.name)}: equities and crypto at most {100 * item.equity_cap:g} %, bonds and cash at "
+        f"least {100 * item.bond_floor:g} %, drawdown at most {100 * item.drawdown_tolerance:g} %, value at risk "
+        f"{100 * abs(item.var_limit):g} %"
+        for item in index.run.profiles
     ]
     windows = [
         f"{index.window(w.name)}: {w.first} to {w.last}, "
@@ -274,27 +274,27 @@ _NO_SCORE: Final = "No score: "
 
 def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    run, quotes, withheld = index.run, sentences(index), bench.withheld_groups(index)
+    run, quotes, withheld = index.run, front_sentences(index), bench.bench_withheld(index)
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
         caveat = "Every model is a built-in rule, so the best and the worst possible score are known. "
         demonstration = b.bold("Demonstration. "), caveat, b.Linked("What each of them does", "scores.html#models")
     notices = (clean(note, 600) for note in run.notes if not note.startswith(_NO_SCORE))
     every: b.Inline = b.Linked(f"All {counted(len(run.verdicts), 'candidate sentence')}", "claims.html")
-    gaps = []
+    texts = []
     for group in withheld:  # a short reason in brackets; all reasons are on the page of sentences
-        why = "".join(text for text, _ in group.why).strip().rstrip(".")
-        gaps.append(group.text[:-1] + (f" ({why[:1].lower()}{why[1:]})." if 0 < len(why) <= 100 else "."))
+        cause = "".join(text for text, _ in group.why).strip().rstrip(".")
+        texts.append(group.text[:-1] + (f" ({cause[:1].lower()}{cause[1:]})." if 0 < len(cause) <= 100 else "."))
     if withheld:
-        every = b.Mark("no-claim", TAGS["no-claim"]), f" {' '.join(gaps)} ", every
+        every = b.Mark("no-claim", TAGS["no-claim"]), f" {' '.join(texts)} ", every
     missing = b.Group("", (b.Items((every,), "claims"),), style="lv no-claim")
     columns = tuple(
-        b.Group("", (b.Items((quote,), "claims"), b.Prose((b.Mark(quote.level, TAGS[quote.level]), " ", why), "why")),
+        b.Group("", (b.Items((quote,), "claims"), b.Prose((b.Mark(quote.level, TAGS[quote.level]), " ", cause), "why")),
                 style=f"lv {quote.level}")
-        for quote, why in quotes
+        for quote, cause in quotes
     )  # fmt: skip
     duo = (b.Columns((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
-    deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
+    deep = b.Items(tuple((b.Linked(words, path), b.small(detail)) for words, path, detail in deeper), "deep")
     halves = [half for half in (_conventions(index), _questions(index)) if half is not None]
     # The models within the drawdown limit of the strictest profile.
     profile, heading = index.strictest, "Who keeps the drawdown limit?"
@@ -307,17 +307,17 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
                 rows.append((clean(name, 60), deepest.value, gate))
                 lines.append((clean(name, 60), index.link(deepest, percent(deepest.value, 1)),
                               index.window(deepest.labels["window"]), "within" if gate else "beyond"))  # fmt: skip
-        who = clean(profile.name, 40)
-        half = _half("limits", heading, f"Not decided under the {who} profile; the sentences say why.")
+        investor = clean(profile.name, 40)
+        half = _half("limits", heading, f"Not decided under the {investor} profile; the sentences say why.")
         if rows:
-            title = f"Largest drawdown under stress, {who} profile"
+            title = f"Largest drawdown under stress, {investor} profile"
             desc = "; ".join(f"{name}: {fall}, {side} the limit" for name, fall, _, side in lines)
             drawn = charts.limit_chart("limit", rows, limit, title, desc)
             inside = [name for name, _, passes in rows if passes]
             named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
             answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
-            heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
-            table = b.Table(heads, tuple(lines), frozenset({1}))
+            header = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
+            table = b.Table(header, tuple(lines), frozenset({1}))
             more = b.Linked("Value and drawdown in every window", "histories.html") if index.has_histories else ""
             figure = b.Figure(title, "Crossed: beyond the limit.", *drawn, table)
             half = _half("limits", heading, answer, figure, *b.notes((more,)))
@@ -325,20 +325,20 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
     pairs = (b.Columns(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
-        "index.html", clean(run.title, 120), bench.lede(index),
+        "index.html", clean(run.title, 120), bench.bench_lede(index),
         blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(index), *pairs), here="results",
         tallies=tally([*(quote.level for quote, _ in quotes), *("no-claim" for _ in withheld)]),
         styles=("portbench-first.css",),
     )  # fmt: skip
 
 
-def sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
+def front_sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
     """The sentences of the first page with reasons: first ranks, a cut, two limits, then others up to the maximum."""
     by_kind: dict[str, list[tuple[b.ClaimQuote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
-    for verdict in bench.front(index):
+    for verdict in bench.front_claims(index):
         if verdict.publication_level != "no-claim":
-            quote = replace(bench.said_claim(index, verdict), condition=bench.said_words(verdict.condition or ""))
-            by_kind.setdefault(kind_of(verdict), []).append((quote, " ".join(map(bench.said_words, verdict.reasons))))
+            quote = replace(bench.bench_quote(index, verdict), condition=bench.unbroken(verdict.condition or ""))
+            by_kind.setdefault(claim_kind(verdict), []).append((quote, " ".join(map(bench.unbroken, verdict.reasons))))
     for board in (*pipeline_boards(index.run)[:1], index.board(QUESTIONS)):
         by_kind["cut"] += tier_cuts(index, board) if board else ()
     gates = by_kind.pop("gates")
@@ -349,7 +349,7 @@ def sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
 
 def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.ClaimQuote, str]]:
     """Each cut below two or more models as a sentence at the level of its weakest order."""
-    by_pair = {one.claim.subjects: one for one in index.of_kind("above") if one.claim.dimension == board.board.name}
+    by_pair = {v.claim.subjects: v for v in index.of_kind("above") if v.claim.dimension == board.board.name}
     for cut in range(1, len(board.tiers)):
         halves = board.tiers[:cut], board.tiers[cut:]
         above, below = (sorted(name for tier in part for name in tier) for part in halves)
@@ -359,12 +359,12 @@ def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Cla
             continue
         named = [listing([clean(name, 60) for name in names]) for names in (above, below)]
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
-        text = bench.said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
-        also = " ".join(dict.fromkeys(bench.said_words(verdict.condition) for verdict in pairs if verdict.condition))
-        condition = f"{bench.stands_in(index, [*above, *below])} {also}".strip()
-        copy = t.copied(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
-        why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
-        yield b.ClaimQuote(level, text, also, copy), why
+        text = bench.unbroken(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
+        also = " ".join(dict.fromkeys(bench.unbroken(verdict.condition) for verdict in pairs if verdict.condition))
+        condition = f"{bench.built_in_note(index, [*above, *below])} {also}".strip()
+        copy = t.clipboard_text(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
+        reason = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
+        yield b.ClaimQuote(level, text, also, copy), reason
 
 
 def _half(id: str, heading: str, answer: b.Inline, *blocks: b.Block) -> b.Group:
@@ -376,7 +376,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
     heading = "Where do models lose points?"
     if not index.has_pipeline:
         return _half("stages", heading, index.missing("pipeline"))
-    profile, columns, best, rows = index.profile, list[charts.Column](), dict[str, float | None](), []
+    profile, columns, best, rows = index.profile, list[charts.ScoreBars](), dict[str, float | None](), []
     for stage, (words, _) in STAGES.items():
         most = index.get("bench.ceiling", profile=profile, stage=stage)
         best[stage], bars = None if most is None else most.value, []
@@ -402,8 +402,8 @@ def _stages(index: BenchmarkIndex) -> b.Group:
     # The two stages furthest below the possible score.
     reached = {name: max((float(bar[1]) for bar in bars if bar is not None), default=None)
                for name, _, bars, _ in columns}  # fmt: skip
-    gaps = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}
-    worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
+    loss = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}
+    worst = sorted(sorted(loss, key=lambda name: -loss[name])[:2])
     lost = "Bars are intervals of mean scores from 0 to 1."
     if worst:
         scored, possible = (listing([number(of[name] or 0.0) for name in worst]) for of in (reached, best))
@@ -423,36 +423,36 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     rows, lines = list[charts.ConventionRow](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
-        return bounds_of(item), t.limits(item, otherwise=t.shown(item))
+        return bounds_of(item), t.limits(item, otherwise=t.as_text(item))
 
-    for head in bench.group_heads(index, board):
+    for head in bench.tier_headings(index, board):
         for at, name in enumerate(head.members):
             item, other = board.levels[name], index.run.others.get(name)
             first, second = bar(item), bar(other) if t.known(other) else None
             kind = charts.KINDS[head.level or "no-claim"]
             rows.append((clean(name, 60), first, second, kind, not at and bool(rows)))
             lines.append((clean(name, 60), index.link(item, first[1]), "" if second is None else second[1]))
-    mine = CONVENTIONS[index.run.plan.convention]
-    theirs = CONVENTIONS["reference" if index.run.plan.convention == "paper" else "paper"]
+    own_name = CONVENTIONS[index.run.plan.convention]
+    other_name = CONVENTIONS["reference" if index.run.plan.convention == "paper" else "paper"]
     title = f"CEPS, {level} interval, {plural(len(rows), 'model')} with a score"
     desc = "; ".join(
-        f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
+        f"{model}: {one} by the {own_name}{f', {two} by the {other_name}' if two else ''}" for model, one, two in lines
     )
     wide, narrow = charts.convention_chart("ceps", rows, title, desc)
-    caption = f"Filled: {mine}. Outlined: {theirs}."
-    caption += f" Dotted: tiers under the {mine}." if any(row[-1] for row in rows) else ""
-    table = b.Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
+    caption = f"Filled: {own_name}. Outlined: {other_name}."
+    caption += f" Dotted: tiers under the {own_name}." if any(row[-1] for row in rows) else ""
+    table = b.Table(("Model", own_name, other_name), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
     pairs = [verdict for verdict in index.of_kind("above") if verdict.claim.dimension == board.board.name]
     supported = [pair for pair in pairs if pair.publication_level != "no-claim"]
-    turned = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
+    flipped = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
     orders = plural(len(supported), "supported order")
-    answer = f"No. None of the {orders} is reversed under the formulas of the {theirs}."
+    answer = f"No. None of the {orders} is reversed under the formulas of the {other_name}."
     if not supported:
-        answer = f"No ranking of the models on CEPS is supported under the formulas of the {mine}."
-    elif turned:
-        named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
-        answer = f"Yes. Under the formulas of the {theirs} {count(len(turned))} of {orders} are reversed: {named}."
+        answer = f"No ranking of the models on CEPS is supported under the formulas of the {own_name}."
+    elif flipped:
+        named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in flipped[:3]])
+        answer = f"Yes. Under the formulas of the {other_name} {count(len(flipped))} of {orders} are reversed: {named}."
     figure = b.Figure(title, caption, wide, narrow, table)
     more = b.Prose((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
@@ -464,7 +464,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
         return _half("questions", heading, index.missing("qa"))
     if board is None or not board.models:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
-    for head in bench.group_heads(index, board):
+    for head in bench.tier_headings(index, board):
         items = [board.levels[name] for name in head.members]
         bounds = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
@@ -478,8 +478,8 @@ def _questions(index: BenchmarkIndex) -> b.Group:
                     for kind, width in (("wide", HALF), ("narrow", NARROW)))  # fmt: skip
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
-    seen = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
-    note: list[b.Inline] = [*seen, b.Linked("By template", "scores.html#questions")]
+    links = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
+    note: list[b.Inline] = [*links, b.Linked("By template", "scores.html#questions")]
     top, answer = board.tiers[0], "No model is shown to know more than another."
     if len(board.tiers) > 1:
         answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
@@ -488,7 +488,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     item = next(iter(index.all("bench.dissociation")), None)
     open_ = any(verdict.publication_level == "no-claim" for verdict in index.of_kind("dissociation"))
     if t.known(item) and open_:
-        between = t.ends_of(item, lead=", ")
+        between = t.interval_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark import scores as formulas
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.market import MarketState
 from assaymark.benchmark.plan import CLASS_NAMES, profile_named
-from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
+from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, ScoredReply
 from assaymark.benchmark.questions.published import answer_text
-from assaymark.benchmark.scores import STAGES, DateResult, EpisodeResult, Heard, Stage, StageState
+from assaymark.benchmark.scores import STAGES, CallExcerpt, DateResult, EpisodeResult, Stage, StageState
 from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
@@ -27,11 +27,11 @@ from assaymark.report.records.answers import Pages, answer_parts, answer_row, ea
 from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span
 
-Answer = tuple[str, Scored]
+ModelAnswer = tuple[str, ScoredReply]
 """The name of a model, and one of its answers."""
 
 
-def _labels(scored: Scored) -> dict[str, str]:
+def _labels(scored: ScoredReply) -> dict[str, str]:
     """The labels that measurements of questions may have, for one answer."""
     template = scored.question.template
     kind = "formula" if template in FORMULA else "judgment" if template in JUDGMENT else ""
@@ -42,27 +42,27 @@ def _labels(scored: Scored) -> dict[str, str]:
 class BenchProvenance:
     """The addresses of a benchmark's answers and episodes; ``episodes`` have the address of each date."""
 
-    asked: Sequence[Answer]
+    asked: Sequence[ModelAnswer]
     pages: Mapping[str, Pages]
     places: Mapping[tuple[str, str, str], str]
     episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
 
     @classmethod
     def of(
-        cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
+        cls, answers: Mapping[str, Sequence[ScoredReply]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
     ) -> BenchProvenance:
         """Plan the pages of answers."""
         by_model = {
-            model: sorted(mine, key=lambda scored: (scored.question.template, scored.condition, scored.question.id))
-            for model, mine in sorted(answers.items())
-            if mine
+            model: sorted(items, key=lambda scored: (scored.question.template, scored.condition, scored.question.id))
+            for model, items in sorted(answers.items())
+            if items
         }
         pages: dict[str, Pages] = {}
         places: dict[tuple[str, str, str], str] = {}
         stems = file_stems("answers", [(model,) for model in by_model])
-        for (model, mine), stem in zip(by_model.items(), stems, strict=True):
+        for (model, items), stem in zip(by_model.items(), stems, strict=True):
             rows = []
-            for scored in mine:
+            for scored in items:
                 labels, usable = _labels(scored), scored.score.state == "ok"
                 about = f"{labels['template']}, {labels['kind']}, {clean(labels['regime'], 40)}"
                 score = f"{number(scored.score.score, 3)}{'' if usable else f', {clean(scored.score.state, 200)}'}"
@@ -71,39 +71,39 @@ class BenchProvenance:
                 rows.append(answer_row(anchor, labels["template"], cells, usable, scored.key))
             pages[model] = answer_parts(stem, rows)
             anchors = {row.id: f"{path}#{row.id}" for path, part in pages[model] for row, _ in part}
-            for scored, (row, _) in zip(mine, rows, strict=True):
+            for scored, (row, _) in zip(items, rows, strict=True):
                 places[model, scored.condition, scored.question.id] = anchors[row.id]
-        return cls([(model, scored) for model, mine in by_model.items() for scored in mine], pages, places, episodes)
+        return cls([(model, scored) for model, items in by_model.items() for scored in items], pages, places, episodes)
 
     def uses(self) -> dict[str, list[b.Linked]]:
         """Links to the records of each call, by its key: stages of episodes, then answers."""
         links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for episode, dates in self.episodes:
-            who = f"{episode.model}, {episode.profile}, {episode.window}"
+            episode_name = f"{episode.model}, {episode.profile}, {episode.window}"
             place = dict(zip((date.day for date in episode.dates), dates, strict=True))
             for (day, stage), call in episode.heard.items():
-                links[call.key].append(b.Linked(f"{who}: {stage} on {day}", place[day]))
+                links[call.key].append(b.Linked(f"{episode_name}: {stage} on {day}", place[day]))
         for model, scored in self.asked:
             words = f"{model} on {scored.question.id}, {scored.condition}"
             links[scored.key].append(b.Linked(words, self.places[model, scored.condition, scored.question.id]))
         return links
 
-    def rests(self, item: Measurement) -> tuple[b.Linked, ...]:
+    def lineage(self, item: Measurement) -> tuple[b.Linked, ...]:
         """Links to the records that a measurement of a benchmark was computed from."""
         model = item.labels.get("model", "")
         if item.name == "bench.question":
             wanted = {key: value for key, value in item.labels.items() if key != "model"}
             if " less " in wanted.get("condition", ""):
                 del wanted["condition"]
-            mine = [scored for name, scored in self.asked if name == model]
-            answers = [scored for scored in mine if wanted.items() <= _labels(scored).items()]
+            items = [scored for name, scored in self.asked if name == model]
+            answers = [scored for scored in items if wanted.items() <= _labels(scored).items()]
             if not answers:
                 return ()
             first, pages, words = answers[0].question.template, self.pages[model], counted(len(answers), "answer")
-            if len(answers) == len(mine):
+            if len(answers) == len(items):
                 return (b.Linked(words, pages[0][0]),)
-            if len(pages) == 1 and answers == [scored for scored in mine if scored.question.template == first]:
-                return (b.Linked(words, f"{pages[0][0]}#{b.only(first)}"),)
+            if len(pages) == 1 and answers == [scored for scored in items if scored.question.template == first]:
+                return (b.Linked(words, f"{pages[0][0]}#{b.filter_id(first)}"),)
             place = self.places[model, answers[0].condition, answers[0].question.id]
             return (b.Linked(f"{count(len(answers))} among the answers", place),)
         wanted = {key: item.labels[key] for key in ("model", "profile", "window") if key in item.labels}
@@ -117,7 +117,7 @@ class BenchProvenance:
         if len(episodes) == 1 and episodes[0]:
             return (b.Linked("1 episode", episodes[0][0].partition("#")[0]),)
         if len(episodes) == sum(episode.model == model for episode, _ in self.episodes):
-            return (b.Linked(counted(len(episodes), "episode"), f"episodes.html#{b.only(clean(model, 60))}"),)
+            return (b.Linked(counted(len(episodes), "episode"), f"episodes.html#{b.filter_id(clean(model, 60))}"),)
         return (b.Linked(f"{count(len(episodes))} among the episodes", "episodes.html"),)
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -126,8 +126,8 @@ class BenchProvenance:
             "Every question with its score and the state of its reply. Rows are sorted by template. Means: ",
             b.Linked("measurements", "measurements.html"),
         )
-        heads = ("Question", "What it is", "Asked", "Score", "Call")
-        yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
+        columns = ("Question", "What it is", "Asked", "Score", "Call")
+        yield from each_answer_page(lead, columns, "questions", self.pages, frame, calls)
 
 
 def _talk(asked: str, reply: str) -> b.Columns:
@@ -158,7 +158,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
             words.append(f"{stage} {note}")
             reason = clean(state.reason, 400)
             blocks.append(b.Prose(b.bold(f"{note[:1].upper()}{note[1:]}{f': {reason}' if reason else ''}"), "state"))
-        if (call := result.heard.get((day.day, stage), Heard())).key:
+        if (call := result.heard.get((day.day, stage), CallExcerpt())).key:
             blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
             blocks.append(b.Prose("Computed from the weights; the model is not asked.", "cap"))
@@ -178,7 +178,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, StageDisplay]:
+def _scored(run: BenchRun, profile: str, date: DateResult, known: MarketState) -> dict[Stage, StageDisplay]:
     """The stages of one date: the largest stated and true values, and the arithmetic of each score."""
     part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
     stated, true = date.answers.views[part], date.truths.views[part]
@@ -187,7 +187,7 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict
     views = [(tickers[at], f"{stated[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
     pairs = [(date.answers.signals[at], date.truths.signals[at]) for at in part.tolist()]
     counts, words = Counter(pairs), sorted({word for pair in pairs for word in pair})
-    right = sum(given == truth for given, truth in pairs)
+    right = sum(signal == truth for signal, truth in pairs)
     weights, best = date.executed[part], date.truths.weights[part]
     largest = _largest(np.maximum(weights, best))
     accuracy = formulas.weight_accuracy(weights, best, convention=plan.convention)
@@ -196,8 +196,8 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict
     members = np.array(known.classes)
     shares = {name: float(weights[members == name].sum()) for name in CLASS_NAMES}
     by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
-    own, oracle = date.turnover, date.truths.turnover
-    traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
+    turnover, oracle = date.turnover, date.truths.turnover
+    traded = f"1 − |{turnover:.3f} − {oracle:.3f}| / {max(turnover, oracle):.3f} = {scores['S4']:.3f}"
     risk, truth, limits = date.risk, date.truths.risk, profile_named(profile)
     risks = [
         ("value at risk, 95 %", _share(risk.var), _share(truth.var)),
@@ -213,7 +213,7 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict
         ),
         "S2": (
             ("said", *(f"true {word}" for word in words)),
-            [(given, *(str(counts[given, truth]) for truth in words)) for given in words],
+            [(signal, *(str(counts[signal, truth]) for truth in words)) for signal in words],
             [f"{right} of {len(pairs)} right = {scores['S2']:.3f}"],
         ),
         "S3": (
@@ -229,8 +229,8 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict
         "S4": (
             (), [],
             [
-                f"traded {own:.3f} of the portfolio, the oracle {oracle:.3f}",
-                traded if max(own, oracle) > 0 else "neither traded: 1",
+                f"traded {turnover:.3f} of the portfolio, the oracle {oracle:.3f}",
+                traded if max(turnover, oracle) > 0 else "neither traded: 1",
             ],
         ),
         "S5": (
@@ -263,20 +263,20 @@ def episodes_table(index: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
         return result.model, profiles.get(result.profile, len(profiles)), windows.get(result.window, len(windows)), path
 
     rows, unscored = [], {name for board in bench.pipeline_boards(index.run) for name in board.unscored}
-    for one, path in sorted(zip(index.run.results, paths, strict=True), key=place):
-        troubled = sum(state.state != "ok" for date in one.dates for state in date.answers.states.values())
-        scores = [] if one.model in unscored else [date.ceps for date in one.dates]
-        model = clean(one.model, 60)
+    for item, path in sorted(zip(index.run.results, paths, strict=True), key=place):
+        troubled = sum(state.state != "ok" for date in item.dates for state in date.answers.states.values())
+        scores = [] if item.model in unscored else [date.ceps for date in item.dates]
+        model = clean(item.model, 60)
         cells = (
-            b.Linked(model, f"{path}.html"), clean(one.profile, 40), index.window(one.window), count(len(one.dates)),
-            span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
+            b.Linked(model, f"{path}.html"), clean(item.profile, 40), index.window(item.window), count(len(item.dates)),
+            span(min(scores), max(scores)) if scores else "no score" if item.dates else "no date",
             count(troubled) if troubled else "none",
         )  # fmt: skip
-        rows.append(b.TableRow(cells, key=model))
-    heads = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
+        rows.append(b.PageRow(cells, key=model))
+    columns = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
     filters = b.row_filters(sorted(row.key for row in rows))
-    return b.Table(heads, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
-                   what="episodes")  # fmt: skip
+    return b.Table(columns, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
+                   search="episodes")  # fmt: skip
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -311,9 +311,9 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
     rest = tuple(table for tables in others for table in tables if table is not None)
     more = (b.Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
     compared = index.of_kind("dissociation")
-    quotes = tuple(bench.said_claim(index, verdict) for verdict in compared if verdict.publication_level != "no-claim")
+    quotes = tuple(bench.bench_quote(index, verdict) for verdict in compared if verdict.publication_level != "no-claim")
     claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
-    some = f"{counted(len(shown_answers(index)), 'question')} as asked, answered and scored"
+    some = f"{counted(len(extreme_answers(index)), 'question')} as asked, answered and scored"
     traces = (b.Prose(b.Linked(some, "questions.html")),) if any(index.run.answers.values()) else ()
     # Denominators, methods, unreadable replies, and the comparison with the pipeline.
     notes = list[str]()
@@ -324,7 +324,7 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
         how = "; ".join(methods).replace("wilson", "Wilson") or "none can be given"
         notes.append(f"{each} question{'s' * (each != '1')} a cell. Intervals: {how}.")
     notes.append(bench.design_note(index, QUESTIONS))
-    states = [scored.score.state for mine in index.run.answers.values() for scored in mine]
+    states = [scored.score.state for answers in index.run.answers.values() for scored in answers]
     total, lost = len(states), len(states) - states.count("ok")
     if total:
         read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
@@ -334,8 +334,8 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
         notes.append(f"Questions cannot be compared with the pipeline. {index.missing('pipeline')}")
     for verdict in compared:
         if verdict.publication_level == "no-claim":
-            why = " ".join(map(bench.said_words, verdict.reasons))
-            notes.append(f"Not supported: {bench.withheld_words(index, verdict)} {why}")
+            reason = " ".join(map(bench.unbroken, verdict.reasons))
+            notes.append(f"Not supported: {bench.claim_subject(index, verdict)} {reason}")
     if index.has_pipeline and not compared:
         notes.append("Comparing the rankings of questions and pipeline needs three models or more.")
     lead = (
@@ -354,13 +354,13 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
     if not values:
         return None
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
-    told = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
-    title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
-    board, heads, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
+    titled = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
+    title = f"By {by}, {_WORDS[condition] if titled else f'{clean(condition, 24)} condition'}"
+    board, columns, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.PageRow]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(index.names):
-        heads = [*bench.group_heads(index, board), *bench.unscored_heads(index, board)]
-    for head in heads:
-        rows += [] if head is None else [b.TableRow((head.shown,))]
+        columns = [*bench.tier_headings(index, board), *bench.unscored_headings(index, board)]
+    for head in columns:
+        rows += [] if head is None else [b.PageRow((head.shown,))]
         for model in index.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
@@ -375,13 +375,13 @@ def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Grou
             if whole:  # a point only if the rank is supported
                 pointed = known(item) and item.low is not None and head and head.licensed
                 every = index.link(item, estimate(item) if known(item) and pointed else bench.range_words(item))
-            who = clean(model, 60), b.small(note) if note else ""
-            rows.append(b.TableRow((who, *cells, *((every,) if whole else ()))))
+            model_cell = clean(model, 60), b.small(note) if note else ""
+            rows.append(b.PageRow((model_cell, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)
     table = b.Table(
         ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
         style="heat q few" if len(values) < 5 else "heat q", label=title,
-        columns=("", *("hc",) * len(values), *("iv",) * whole),
+        styles=("", *("hc",) * len(values), *("iv",) * whole),
     )  # fmt: skip
     return b.Group(title, (table,), name)
 
@@ -395,11 +395,11 @@ def template_words(name: str) -> str:
 def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
     """Questions with prompt, reply and score, by template, condition and model."""
 
-    def place(answer: Answer) -> tuple[str, ...]:
+    def place(answer: ModelAnswer) -> tuple[str, ...]:
         model, task = answer
         return task.question.template, task.condition, model, task.question.regime, task.question.prompt(task.condition)
 
-    for model, scored in sorted(shown_answers(index), key=place):
+    for model, scored in sorted(extreme_answers(index), key=place):
         question, score = scored.question, scored.score
         about: list[b.Inline] = [f"{clean(model, 60)}, {scored.condition} condition, {clean(question.regime, 24)}"]
         state = score.state if not score.reason else f"{score.state}: {score.reason}"
@@ -415,12 +415,12 @@ def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[
         )  # fmt: skip
 
 
-def shown_answers(index: BenchmarkIndex) -> list[Answer]:
+def extreme_answers(index: BenchmarkIndex) -> list[ModelAnswer]:
     """The worst and the best answered question of each model, template and condition."""
-    chosen: list[Answer] = []
-    for model, mine in index.run.answers.items():
-        groups: defaultdict[tuple[str, str], list[Scored]] = defaultdict(list)
-        for scored in mine:
+    chosen: list[ModelAnswer] = []
+    for model, answers in index.run.answers.items():
+        groups: defaultdict[tuple[str, str], list[ScoredReply]] = defaultdict(list)
+        for scored in answers:
             groups[scored.question.template, scored.condition].append(scored)
         for some in groups.values():
             ranked = sorted(some, key=lambda scored: (scored.score.score, scored.question.id))

@@ -14,15 +14,15 @@ from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, both, paths_text
+from assaymark.report.charts.canvas import NARROW, WIDE, paths_text, views
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import Measured, rows_of
+from assaymark.report.measurements import MeasurementRow, table_rows
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
-from assaymark.report.records.calls import Rests
+from assaymark.report.records.calls import Lineage
 from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, known, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
@@ -72,8 +72,8 @@ def chosen_history(index: BenchmarkIndex) -> History | None:
 
 def _view(index: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
     """A window and profile, and the number of values left for brushes; without a brush if there are not enough."""
-    mine = (result for result in index.results if (result.window, result.profile) == (window.name, profile.name))
-    by_model = {result.model: result for result in mine if len(result.nav)}
+    results = (result for result in index.results if (result.window, result.profile) == (window.name, profile.name))
+    by_model = {result.model: result for result in results if len(result.nav)}
     if not by_model:
         return None, room
     equal = (p for p in index.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
@@ -82,19 +82,19 @@ def _view(index: BenchmarkIndex, window: Window, profile: Profile, room: int) ->
     drawn = [name for name in index.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
-    lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
+    lines += [] if baseline is None else [(baseline_title(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     by_name, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
     for name in index.names:
         item = index.get("bench.drawdown", model=name, profile=profile.name, window=window.name)
         caption: list[b.Inline] = [b.bold(clean(name, 60))]
-        why = "No history: this episode was not run to its end."
+        reason = "No history: this episode was not run to its end."
         if known(item):
             broken = item.value > limit + bench.ROUNDING
             caption.append(b.Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
         elif item is not None:
-            why = f"No history: {item.state.removeprefix('no score: ')}."
-        panels.append((tuple(caption), by_name.get(name) or clean(why, 160)))
+            reason = f"No history: {item.state.removeprefix('no score: ')}."
+        panels.append((tuple(caption), by_name.get(name) or clean(reason, 160)))
     start = f"Start = 100 on {moment(days[0])}" if days else "Start = 100"
     grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
     text = (
@@ -121,13 +121,13 @@ def history_bytes(panels: b.Panels) -> int:
 def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     groups: list[b.Group] = []
-    heads = ("Model", *(head for _, head, _ in _FIGURES))
+    columns = ("Model", *(head for _, head, _ in _FIGURES))
 
     def cells(items: Sequence[Measurement | None]) -> list[str]:
         texts = []
         for (name, _, kind), item in zip(_FIGURES, items, strict=True):
             if not known(item):
-                texts.append("calm windows only" if item is None and name == "sharpe" else bench.why_none(item))
+                texts.append("calm windows only" if item is None and name == "sharpe" else bench.missing_reason(item))
                 continue
             value, ends = item.value, bounds_of(item)
             texts.append(index.link(item, {
@@ -142,15 +142,15 @@ def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple
         for name in index.names:
             labels, items = {"model": name, "profile": profile.name, "window": window.name}, []
             for figure, _, _ in _FIGURES:
-                own = figure in ("sharpe", "drawdown")
-                key = f"bench.{figure}" if own else "bench.performance"
-                items.append(index.get(key, **labels, **({} if own else {"figure": figure})))
+                direct = figure in ("sharpe", "drawdown")
+                key = f"bench.{figure}" if direct else "bench.performance"
+                items.append(index.get(key, **labels, **({} if direct else {"figure": figure})))
             rows.append((clean(name, 60), *cells(items)))
         for name in baselines(index):
             labels = {"baseline": name, "window": window.name}
             items = [index.get("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
-            rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
-        table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
+            rows.append((f"{baseline_title(name)} (baseline)", *cells(items)[:-1], "gives none"))
+        table = b.Table(columns, tuple(rows), frozenset(range(1, len(columns))), "", style="perf")
         title = f"{index.window(window.name)}, {clean(profile.name, 40)} profile"
         place = f"perf-{list(index.windows).index(window) + 1}-{at}"
         groups.append(b.Group(title, (table,), place, "closed" if groups else "open"))
@@ -162,14 +162,14 @@ def baselines(index: BenchmarkIndex) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.labels["baseline"] for item in index.by_name.get("bench.baseline", ())))
 
 
-def baseline_word(name: str) -> str:
+def baseline_title(name: str) -> str:
     """The title of a baseline."""
     return _BASELINES.get(name, clean(name, 40))
 
 
 def performance_answer(index: BenchmarkIndex) -> str:
     """A description of the tables that does not say who is ahead."""
-    names = [baseline_word(name) for name in baselines(index)]
+    names = [baseline_title(name) for name in baselines(index)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
     profiles = listing([profile_word(profile.name).lower() for profile in index.run.profiles])
     return f"One history per model, window and profile ({profiles}){beside}. Models are in alphabetical order."
@@ -189,7 +189,7 @@ def windows_table(index: BenchmarkIndex) -> b.Table | None:
     if any(all(measured[name, kind] is None for name in index.names) for kind in kinds):
         return None
     axis = score_axis([end for item in measured.values() if item for end in (item.low, item.high) if end is not None])
-    rows, heads = list[tuple[b.Inline, ...]](), list[b.Inline](["Model"])
+    rows, header = list[tuple[b.Inline, ...]](), list[b.Inline](["Model"])
     for name in index.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
@@ -197,9 +197,9 @@ def windows_table(index: BenchmarkIndex) -> b.Table | None:
             cells += [Markup(interval_strip(axis, bounds_of(item))), index.link(item, bench.range_words(item))]
         rows.append(tuple(cells))
     for words in kinds.values():
-        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(index.run.plan.level)} interval"]
+        header += [(words, Markup(score_head(axis))), f"{words}, {percent(index.run.plan.level)} interval"]
     label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
-    return b.Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
+    return b.Table(tuple(header), tuple(rows), summary="", style="heat calm", label=label, styles=columns)
 
 
 def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
@@ -211,16 +211,16 @@ def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
         if not known(x) or not known(y):
             absent.append(clean(name, 40))
             continue
-        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in map(bounds_of, (x, y)))
-        points.append(MapPoint(clean(name, 40), x.value, y.value, one, two, len(points)))
+        ends_x, ends_y = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in map(bounds_of, (x, y)))
+        points.append(MapPoint(clean(name, 40), x.value, y.value, ends_x, ends_y, len(points)))
         rows.append((clean(name, 40), index.linked(x), index.linked(y)))
     if not points:
         return None
     title, desc = "Signals and trading", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
-    heads = ("S2, signals", "S4, trading")
-    wide, narrow = both(
+    columns = ("S2, signals", "S4, trading")
+    wide, narrow = views(
         "signals", title, desc,
-        lambda _, width: share_map(points, heads, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
+        lambda _, width: share_map(points, columns, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
     )  # fmt: skip
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
@@ -253,26 +253,26 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
                 continue
             deepest, item = max(depths, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else index.gate(model, profile.name)
-            called = baseline_word(model) if baseline else clean(model, 60)
+            called = baseline_title(model) if baseline else clean(model, 60)
             points.append((called, sharpe, deepest, passes, baseline))
             side = "not decided" if passes is None else "within" if passes else "beyond"
             rows.append((called, index.linked(sharpe), index.link(item, percent(deepest, 1)), side))
         if not points:
             continue
-        where, level = index.window(window.name), percent(index.run.plan.level)
-        title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
+        calm, level = index.window(window.name), percent(index.run.plan.level)
+        title = f"Sharpe ratio in {calm} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
         desc = "; ".join(f"{name}: Sharpe {number(sharpe.value)}, maximum drawdown {percent(fall, 1)}"
                          for name, sharpe, fall, *_ in points)  # fmt: skip
-        wide, narrow = stress_scatter(f"scatter-{at}", points, limit, where, title, f"{desc}.")
+        wide, narrow = stress_scatter(f"scatter-{at}", points, limit, calm, title, f"{desc}.")
         caption = (
             f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
             "stress window. Open with a cross: does not. Diamonds: baselines."
         )
-        heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
+        columns = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
         note = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
         note += "No whisker on the vertical axis: each stress window happened once. "
         note += "No ranking by Sharpe ratio is supported."
-        table = b.Table(heads, tuple(rows), frozenset({1, 2}))
+        table = b.Table(columns, tuple(rows), frozenset({1, 2}))
         figures.append(b.Figure(title, caption, wide, narrow, table, note=note))
     return tuple(figures)
 
@@ -280,8 +280,8 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
 # --- tables with bars -------------------------------------------------------------------------------------------------
 
 
-def _bars(caption: str, heads: Sequence[b.Inline], rows: Sequence[tuple[b.Inline, ...]]) -> b.Table:
-    return b.Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
+def _bars(caption: str, columns: Sequence[b.Inline], rows: Sequence[tuple[b.Inline, ...]]) -> b.Table:
+    return b.Table(("Model", *columns), tuple(rows), summary="", style="bars", label=caption)
 
 
 def alignment_table(index: BenchmarkIndex) -> b.Group | None:
@@ -299,9 +299,9 @@ def alignment_table(index: BenchmarkIndex) -> b.Group | None:
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    heads = [(profile_word(profile.name), b.small("alignment")) for profile in index.run.profiles]
+    columns = [(profile_word(profile.name), b.small("alignment")) for profile in index.run.profiles]
     caption = "Fit to each investor"
-    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Prose(note)))
+    return b.Group(caption, (_bars(caption, (*columns, ("Adaptation", b.small("spread"))), rows), b.Prose(note)))
 
 
 def stress_table(index: BenchmarkIndex) -> b.Group | None:
@@ -309,7 +309,7 @@ def stress_table(index: BenchmarkIndex) -> b.Group | None:
     if "bench.stress" not in index.by_name:
         return None
     tolerated = [(profile.name, percent(profile.drawdown_tolerance)) for profile in index.run.profiles]
-    heads, rows = [(profile_word(name), b.small(f"tolerates {most}")) for name, most in tolerated], []
+    columns, rows = [(profile_word(name), b.small(f"tolerates {most}")) for name, most in tolerated], []
     for name in index.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for profile, _ in tolerated:
@@ -322,7 +322,7 @@ def stress_table(index: BenchmarkIndex) -> b.Group | None:
         "windows. Tick: within the limit in every stress window; cross: beyond it in at least one."
     )
     caption = "Stress score and limit"
-    return b.Group(caption, (_bars(caption, heads, rows), b.Prose(note)))
+    return b.Group(caption, (_bars(caption, columns, rows), b.Prose(note)))
 
 
 def safety_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
@@ -334,7 +334,7 @@ def safety_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
             least.setdefault(item.labels["scenario"], item.detail.get("threshold"))
         if not least:
             continue
-        heads = [
+        columns = [
             (index.window(name), b.small(f"safe from {number(float(cut))}") if isinstance(cut, (int, float)) else "")
             for name, cut in least.items()
         ]
@@ -354,14 +354,14 @@ def safety_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
                 cells.append((cell, bench.pass_mark(safe)))
             rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
-        groups.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))
+        groups.append(b.Group(caption, (_bars(caption, columns, rows),), folded="open"))
     return tuple(groups)
 
 
 def _bar_cell(index: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
     """A number in [0, 1] with its interval."""
     if not known(item):
-        return b.Share(None, bench.why_none(item), style="bar")
+        return b.Share(None, bench.missing_reason(item), style="bar")
     ends = bounds_of(item)
     return b.Share(item.value, index.link(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
@@ -389,8 +389,8 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
-    """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
+def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
+    """All measurements of a benchmark; ``lineage`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
         labels, board = item.labels, None
@@ -413,4 +413,4 @@ def every_measurement(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tup
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return rows_of(index.run.measurements, _TITLES, rests=rests, hidden=hidden)
+    return table_rows(index.run.measurements, _TITLES, lineage=lineage, hidden=hidden)

@@ -12,7 +12,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.records.answers import AnswerIndex, answer_pages
-    from assaymark.report.records.calls import PAGE, AskedCall, JudgeCall, SameAnswers, call_pages, shown_text, visible
-    from assaymark.report.records.judgments import StudyProvenance, Subject, anchor, lineage
+    from assaymark.report.records.calls import PAGE, AskedCall, JudgeCall, SameAnswers, call_pages, fit_markup, reveal
+    from assaymark.report.records.judgments import StudyProvenance, Subject, lineage, row_id
 
 __getattr__ = exported(__name__)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import Inline, Linked, TableRow, bold, row_bytes
+from assaymark.report.blocks import Inline, Linked, PageRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
-from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
+from assaymark.report.page import JUDGES, Frame, by_file, file_stems, paginate_by, with_pager
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
 from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
@@ -35,7 +35,7 @@ class _PairKind(NamedTuple):
     variant: str
 
 
-Answer = tuple[TableRow, str]
+Answer = tuple[PageRow, str]
 """The row of an answer and the key of its call, which becomes the last cell once calls have their pages."""
 
 Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
@@ -44,7 +44,7 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
     """The row of an answer; its last cell is the outcome, in bold if the answer is not usable."""
     shown = cells if usable else (*cells[:-1], bold(cells[-1]))
-    return TableRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
+    return PageRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class AnswerIndex:
                 singles[judge] = Linked(counted(len(texts), "answer"), places[len(pairs)])
         return cls(pages, counts, first, singles)
 
-    def rests(self, item: Measurement) -> tuple[Linked, ...]:
+    def lineage(self, item: Measurement) -> tuple[Linked, ...]:
         """The answers that a measurement of a datasheet was computed from; empty if no answers are stored."""
         judges, labels = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels], item.labels
         condition, links = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()
@@ -129,7 +129,7 @@ class AnswerIndex:
 
 def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     """The answers of one judge or model, split into pages, as path and rows."""
-    return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
+    return tuple(by_file(stem, paginate_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
 def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
@@ -139,18 +139,18 @@ def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> It
         uses = index.keys()
         yield from call_pages(read(list(uses)), uses, frame, calls, folder="asked")
     lead = ("One row an answer, by instruction and kind of pair. See also: ", Linked("datasheets", "datasheets.html"))
-    heads = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
-    yield from each_answer_page(lead, heads, JUDGES, index.pages, frame, calls)
+    columns = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
+    yield from each_answer_page(lead, columns, JUDGES, index.pages, frame, calls)
 
 
 def each_answer_page(
-    lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
+    lead: Inline, header: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The pages of every judge or model that answered, one at a time, as path and HTML."""
-    for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in beside(pages)):
+    for judge, (path, rows, parts) in ((judge, page) for judge, pages in books.items() for page in with_pager(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
-        title = f"Answers of {clean(who, 80)}"
-        yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
+        title = f"Answers of {clean(judge, 80)}"
+        yield path, frame.page(rows_page(path, title, lead, header, shown, "answers", parts, (3,), here=here))
 
 
 def _kind(call: PairCall) -> _PairKind:

@@ -34,17 +34,17 @@ BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
 
 
 def rows_page(
-    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.TableRow], what: str, parts: str,
+    path: str, title: str, lead: Inline, columns: tuple[str, ...], rows: Sequence[b.PageRow], noun: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
     """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
     buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
-    table = b.Table(heads, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
-                    what=what)  # fmt: skip
+    table = b.Table(columns, tuple(rows), frozenset(right), "", stacked=True, id=f"{noun[:-1]}-rows", filters=buttons,
+                    search=noun)  # fmt: skip
     return Page(path, title, lead, (), (table,), parts, **{**BELOW, **more})
 
 
-Rests = Callable[[Measurement], tuple[Linked, ...]]
+Lineage = Callable[[Measurement], tuple[Linked, ...]]
 """Returns links to the records that a measurement was computed from."""
 
 PAGE: Final = 380_000
@@ -66,7 +66,7 @@ _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 _LINK: Final = Markup('<a href="{}">{}</a>')
 
 
-def visible(text: str) -> Markup:
+def reveal(text: str) -> Markup:
     """A text as markup from which it can be recovered: invisible characters are replaced by their code point."""
     shown = escaped_text(text, quote=False)
     if not text.replace("\n", "").replace("\t", "").isprintable():
@@ -80,21 +80,21 @@ def visible(text: str) -> Markup:
     return Markup(shown)
 
 
-def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
+def fit_markup(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     """A text as markup of at most about ``limit`` bytes, and the number of characters cut from its middle."""
-    whole = visible(text) if len(text) <= limit else None
+    whole = reveal(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
         return whole, 0
     length = min(len(text) - 1, int(limit * 0.9))
     while True:  # a character takes at most 23 bytes, so this terminates
         head = int(length * 0.7)
-        first, last = visible(text[:head]), visible(text[len(text) - (length - head) :])
+        first, last = reveal(text[:head]), reveal(text[len(text) - (length - head) :])
         if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
             break
         length = length * 2 // 3
-    left = len(text) - length
-    gap = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(left))
-    return first + gap + last, left
+    cut = len(text) - length
+    mark = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(cut))
+    return first + mark + last, cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class SameAnswers:
 
     def strip(self, dimension: str, others: Sequence[JudgeCall], mine: float) -> Markup:
         """The scale as a strip: this score as a square, those of others as rings, with all of them in words."""
-        theirs = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
-        (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
-        words = "; ".join(f"{who} {value:g}" for who, value in theirs)
+        peers = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
+        (low, high), values = self.scale, [mine, *(value for _, value in peers)]
+        words = "; ".join(f"{name} {value:g}" for name, value in peers)
         if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
             return Markup(f" <small>{b.escaped(words)}</small>")
         kinds = ("so" if at == mine and at in values[1:] else "s" if at == mine else "o" if at in values else ""
@@ -161,7 +161,7 @@ class SameAnswers:
             rows.append(("Quotes", "; ".join(f"“{clean(quote, 80)}”" for quote in judged.evidence[:_QUOTES])))
         if judged.lookahead_check is not None:
             rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
-        yield Terms((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
+        yield Terms((*rows, *([("The same answer", b.chained(links, ", "))] if links else [])), wide=False)
 
 
 NONE: Final = SameAnswers()
@@ -170,7 +170,7 @@ NONE: Final = SameAnswers()
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
     """A text on a page with the quotes from it highlighted."""
-    shown = {str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}
+    shown = {str(reveal(quote)) for quote in quotes if len(quote.strip()) > 1}
     wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:
         return Markup(text)
@@ -222,13 +222,13 @@ def call_pages(
     for call in calls:
         for text in call.new:
             if text.sha256 not in by_hash:
-                words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
-                left = (Prose(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
-                whole = (Prose(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
+                words, (shown, cut) = counted(len(text.text), "character"), fit_markup(text.text)
+                note = (Prose(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
+                whole = (Prose(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *note)
                 row = Group(words, whole, f"t{text.sha256[:16]}", style="call", level=2)
                 full, place = texts.add(row, _FRAME + len(shown.encode()))
                 link = Linked(f"whole text, {words}", place)
-                excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
+                excerpt, _ = fit_markup(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
                 both = Passage(excerpt, style="said"), Prose(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
                 by_hash[text.sha256] = _PromptText(written, len(excerpt.encode()), link)
@@ -261,7 +261,7 @@ def _page(
         "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
         "Invisible characters show as code points. The key of a call covers everything that can change its answer."
     )
-    ids, turned = [row.id for row in rows], []
+    ids, shown = [row.id for row in rows], []
     for place, row in enumerate(rows):
         before = f"#{ids[place - 1]}" if place else f"{pages.name(at - 1)}#{pages.end}" if at > 1 else ""
         after = f"#{ids[place + 1]}" if place + 1 < len(rows) else "" if last else f"{pages.name(at + 1)}#{then}"
@@ -278,21 +278,21 @@ def _page(
             quotes = same[0].judgment.evidence[:_QUOTES]
             talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
                     for part in talk]  # fmt: skip
-        (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
+        (said_of,), (about,) = b.merged(talk, _ROOT), b.merged((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
         # Written as the template of blocks would, because there are thousands of them.
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
-        turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
+        shown.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
-    listing = b.CardList(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
+    listing = b.CardList(tuple(shown), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
     return path, frame.page(Page(path, f"Calls, part {at}", intro, (), (listing,), parts,
                                  scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
-def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptText]) -> tuple[Group, int]:
+def _card(item: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptText]) -> tuple[Group, int]:
     """One call as a group of blocks, and its approximate size in bytes."""
-    call, reply = one.call, one.reply
+    call, reply = item.call, item.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
     # Its metadata.
     named = [("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
@@ -300,24 +300,24 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTex
     if call.args:
         named.append(("Arguments", json.dumps(dict(call.args), ensure_ascii=False, sort_keys=True)))
     if reply is not None:
-        who = [name for name in (reply.model, reply.fingerprint) if name and name != call.model]
+        names = [name for name in (reply.model, reply.fingerprint) if name and name != call.model]
         tokens = ((reply.input_tokens, "in"), (reply.cached_tokens, "of them cached"), (reply.output_tokens, "out"),
                   (reply.reasoning_tokens, "of them reasoning"))  # fmt: skip
         used = [f"{count(value)} {words}" for value, words in tokens if value is not None]
-        batch = ", in a batch" if one.in_batch else ""
+        batch = ", in a batch" if item.in_batch else ""
         named += [
-            ("Answered by", ", ".join(who) or None), ("Finished with", reply.finish),
+            ("Answered by", ", ".join(names) or None), ("Finished with", reply.finish),
             ("Tokens", ", ".join(used) or None),
-            ("Seconds", None if reply.seconds is None else f"{reply.seconds:.3f}"), ("Attempts", count(one.attempts)),
-            ("Price", f"{money(one.usd)} USD{batch}" if one.usd else None),
+            ("Seconds", None if reply.seconds is None else f"{reply.seconds:.3f}"), ("Attempts", count(item.attempts)),
+            ("Price", f"{money(item.usd)} USD{batch}" if item.usd else None),
         ]  # fmt: skip
     facts = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
-    up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
-    blocks: list[Block] = [Prose(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
+    up = [_UP, b.chained(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
+    blocks: list[Block] = [Prose(("Up: ", b.chained(up, " / ")), "up")] if uses else []
     for role, parts in asked:
         blocks += [Prose(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
-    shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
+    shown = [] if reply is None else [fit_markup(reply.text), *([fit_markup(reply.raw)] if reply.raw else [])]
     blocks.append(Prose(bold("Reply") if shown else "There is no reply.", "who"))
     for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text, name))
@@ -333,10 +333,10 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTex
     fields = b.markup_of(Terms(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
-    blocks.append(Terms((*facts, *schema, ("Key", code(one.key))), wide=False))
+    blocks.append(Terms((*facts, *schema, ("Key", code(item.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(part.whole for _, parts in asked for part in parts)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*facts, *parsed) for text in fact)]
     excerpts = sum(text.size + 60 for _, parts in asked for text in parts)
     size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(len(text.encode()) for text, _ in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
-    return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size
+    return Group(title, tuple(blocks), f"c{item.key[:16]}", key=clean(call.model, 80), style="call", level=2), size

@@ -16,15 +16,15 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, paginate_by, with_pager
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
     PAGE,
     SEARCH,
     JudgeCall,
+    Lineage,
     ReadCalls,
-    Rests,
     SameAnswers,
     call_pages,
     rows_page,
@@ -109,7 +109,7 @@ class JudgeGroup:
         return [judgment for _, rows in self.pages for judgment in rows]
 
 
-def anchor(record: Judgment | Decision) -> str:
+def row_id(record: Judgment | Decision) -> str:
     """The id of the row of a judgment or of a decision."""
     if isinstance(record, Decision):
         return f"d{_row_id(record.record_id)}"
@@ -172,17 +172,17 @@ class StudyProvenance:
         last: dict[tuple[JudgmentPart, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
-            pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
+            pages = tuple(by_file(stem, paginate_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
                 for judgment in page:
                     about = (*key, subject_of(records.get(judgment.trajectory)))
-                    first.setdefault(about, f"{path}#{anchor(judgment)}")
+                    first.setdefault(about, f"{path}#{row_id(judgment)}")
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
-        by = sorted(run.texts, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
-        cut = enumerate(paged_by(by, decision_size, PAGE), 1)
+        by = sorted(run.texts, key=lambda d: (subject_of(d), d.decided_at.timestamp(), d.record_id))
+        cut = enumerate(paginate_by(by, decision_size, PAGE), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", decisions) for at, decisions in cut)
-        places = {one.record_id: f"{path}#{anchor(one)}" for path, decisions in decided for one in decisions}
+        places = {d.record_id: f"{path}#{row_id(d)}" for path, decisions in decided for d in decisions}
         return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
@@ -197,26 +197,26 @@ class StudyProvenance:
         """The address of a judge's judgments on a subject alone; of the first of them, if they are on several pages."""
         key = (group.part, group.judge, about)
         first, last = self.first.get(key, ""), self.last.get(key)
-        return f"{last}#{b.only(about.words)}" if first.partition("#")[0] == last else first
+        return f"{last}#{b.filter_id(about.words)}" if first.partition("#")[0] == last else first
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with its address, in the order of the pages."""
         for group in self.groups:
             for path, rows in group.pages:
-                yield from ((group, row, f"{path}#{anchor(row)}") for row in rows)
+                yield from ((group, row, f"{path}#{row_id(row)}") for row in rows)
 
     def decisions_by(self) -> dict[Subject, b.Linked]:
         """The number of decisions of each subject, linked to these alone if they share a page, else to the first."""
-        seen, first = Counter[Subject](), dict[Subject, str]()
+        counts, first = Counter[Subject](), dict[Subject, str]()
         on: defaultdict[Subject, set[str]] = defaultdict(set)
         for path, rows in self.decided:
             for row in rows:
                 about = subject_of(row)
-                first.setdefault(about, f"{path}#{anchor(row)}")
+                first.setdefault(about, f"{path}#{row_id(row)}")
                 on[about].add(path)
-                seen[about] += 1
-        exact = {about: f"{min(paths)}#{b.only(about.words)}" for about, paths in on.items() if len(paths) == 1}
-        return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
+                counts[about] += 1
+        exact = {about: f"{min(paths)}#{b.filter_id(about.words)}" for about, paths in on.items() if len(paths) == 1}
+        return {about: b.Linked(count(counts[about]), exact.get(about, place)) for about, place in first.items()}
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
         """Every page, one at a time, as path and HTML: calls first, so that the other pages can link to them."""
@@ -228,7 +228,7 @@ class StudyProvenance:
             for group, judgment, place in self.places():
                 if judgment.judge not in people:
                     answers.setdefault(judgment.trajectory, []).append((group, judgment, place))
-            # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
+            # Links to each call's records, by its key: answer by answer, with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
             uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
             same: dict[str, list[JudgeCall]] = {}
@@ -241,8 +241,8 @@ class StudyProvenance:
                         uses[key].append(ref)
                     words = b.Linked(group.title + (trial if several[group.title] > 1 else ""), place)
                     named += [JudgeCall(judgment.call_key, words, judgment)] if judgment.call_key else []
-                for own in named:
-                    same[f"c{own.key[:16]}"] = [own, *(asked for asked in named[:_OTHERS] if asked.key != own.key)]
+                for call in named:
+                    same[f"c{call.key[:16]}"] = [call, *(asked for asked in named[:_OTHERS] if asked.key != call.key)]
             # A decision names the key of its call where the agents were asked in this run.
             for _, rows in self.decided if wanted == "all" and study.substrate is not None else ():
                 for decision in rows:
@@ -260,17 +260,17 @@ class StudyProvenance:
         for group, judgment, place in self.places():
             if judgment.trial == 1:
                 links[judgment.trajectory].append(b.Linked(group.title, place))
-        heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
+        columns = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
-        for path, rows, parts in beside(self.decided):
-            shown: list[b.TableRow] = []
+        for path, rows, parts in with_pager(self.decided):
+            shown: list[b.PageRow] = []
             for decision in rows:
                 by, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
                 when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
-                judged = b.spaced(links.get(decision.record_id, ()), ", ") or "none"
+                judged = b.chained(links.get(decision.record_id, ()), ", ") or "none"
                 cells = (by, clean(decision.record_id, 60), when, _orders(decision), judged)
-                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), by))
-            yield rows_page(path, "Decisions", intro, heads, shown, "decisions", parts)
+                shown.append(b.PageRow((*cells, b.Linked("call", call) if call else "not kept"), row_id(decision), by))
+            yield rows_page(path, "Decisions", intro, columns, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
             lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
@@ -283,16 +283,16 @@ class StudyProvenance:
             numbers = map(count, (n, ok, n - ok, trials))
             judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
         tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
-        linked, subjects = self.decisions_by(), list[b.TableRow]()
+        linked, subjects = self.decisions_by(), list[b.PageRow]()
         for whom in self.subjects():
             both = zip(self.groups, tallies, strict=True)
-            counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(group, whom))
-                      for group, seen in both]  # fmt: skip
-            subjects.append(b.TableRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
+            counts = [b.Linked(count(n) if (n := tally[whom]) else "none", self.exactly(group, whom))
+                      for group, tally in both]  # fmt: skip
+            subjects.append(b.PageRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
         bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
-            (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
-            for group, one, place in bad[:NOT_OK]
+            (group.title, self.subject(record).words, b.Linked(clean(record.trajectory, 60), place), _remarks(record))
+            for group, record, place in bad[:NOT_OK]
         )
         without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
         if len(bad) > NOT_OK:
@@ -322,22 +322,22 @@ class StudyProvenance:
         index of who judged what, in the page itself."""
         dimensions = self.run.rubric.dimensions
         titles = tuple(title for _, title in dimensions)
-        heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
-        for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in beside(judge.pages)):
-            shown: list[b.TableRow] = []
-            for one in rows:
-                decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
-                record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
+        columns = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
+        for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in with_pager(judge.pages)):
+            shown: list[b.PageRow] = []
+            for item in rows:
+                decision, about, ok = self.records.get(item.trajectory), self.subject(item).words, item.status == "ok"
+                record: list[Inline] = [b.Linked(clean(item.trajectory, 60), self.decisions.get(item.trajectory, ""))]
                 if decision is not None:
                     record += [" ", b.small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
                 none = "not scored" if ok else "none"
-                scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in dimensions]
-                call = call_cell(one.call_key, self.calls)
-                if self.calls.get(one.first_key):
-                    call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
-                also = _also(one) if ok else b.bold(_also(one))
-                cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.TableRow(cells, anchor(one), about, "" if ok else "not-ok"))
+                scores = [f"{item.scores[name]:g}" if name in item.scores else none for name, _ in dimensions]
+                call = call_cell(item.call_key, self.calls)
+                if self.calls.get(item.first_key):
+                    call = (call, b.small(" first: "), call_cell(item.first_key, self.calls))
+                also = _remarks(item) if ok else b.bold(_remarks(item))
+                cells = (about, tuple(record), count(item.trial), *scores, also, call)
+                shown.append(b.PageRow(cells, row_id(item), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
@@ -345,16 +345,16 @@ class StudyProvenance:
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
                     b.Linked("search all parts", SEARCH))  # fmt: skip
             title, right = f"Judgments of {group.title}", range(2, 3 + len(titles))
-            yield rows_page(path, title, lead, heads, shown, "judgments", parts, right, filters)
+            yield rows_page(path, title, lead, columns, shown, "judgments", parts, right, filters)
         judges = {group.title: at for at, group in enumerate(self.groups)}
         places, answers, lines, size, total = dict[str, int](), dict[str, int](), [], 0, 0
         for group, judgment, place in self.places():
             total += 1
             about = f"{judgment.trajectory[:120]} ({self.subject(judgment).words})"
             targets = (place.partition("#"), self.calls.get(judgment.call_key, "").partition("#"))
-            where = [part for path, _, name in targets for part in (places.setdefault(path, len(places)), name)]
+            address = [part for path, _, name in targets for part in (places.setdefault(path, len(places)), name)]
             state, new = "" if judgment.status == "ok" else f", {judgment.status}", len(answers)
-            index = [judges[group.title], answers.setdefault(clean(about, 200), new), judgment.trial, *where, state]
+            index = [judges[group.title], answers.setdefault(clean(about, 200), new), judgment.trial, *address, state]
             size += len(json.dumps(index)) + (len(about) if index[1] == len(answers) - 1 else 0)
             if size < PAGE_BYTES:
                 lines.append(index)
@@ -376,23 +376,23 @@ class StudyProvenance:
         yield b.Page(SEARCH, "Search records", intro, sections, (box,), scripts=("page.js+search.js",), **BELOW)
 
 
-def _orders(one: Decision) -> str:
+def _orders(record: Decision) -> str:
     """The orders of a decision in a few words, and its flags."""
-    orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in one.actions[:_ORDERS]]
-    more = f" and {count(len(one.actions) - _ORDERS)} more" if len(one.actions) > _ORDERS else ""
-    flags = f"; {', '.join(clean(flag, 40) for flag in one.flags[:_ORDERS])}" if one.flags else ""
+    orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in record.actions[:_ORDERS]]
+    more = f" and {count(len(record.actions) - _ORDERS)} more" if len(record.actions) > _ORDERS else ""
+    flags = f"; {', '.join(clean(flag, 40) for flag in record.flags[:_ORDERS])}" if record.flags else ""
     return f"{', '.join(orders) or 'no order'}{more}{flags}"
 
 
-def _also(one: Judgment) -> str:
+def _remarks(record: Judgment) -> str:
     """The remarks on a judgment besides its scores, starting with the reason if it has none."""
-    remarks = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
-    remarks += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
-    remarks += ["asked once more: the first reply was not JSON"] if one.first_key else []
-    remarks += [f"look-ahead {clean(one.lookahead_check, 40)}"] if one.lookahead_check else []
-    if one.evidence:
-        more = f" and {len(one.evidence) - _QUOTES} more" if len(one.evidence) > _QUOTES else ""
-        remarks.append(f"quotes {', '.join(clean(quote, 40) for quote in one.evidence[:_QUOTES])}{more}")
+    remarks = [] if record.status == "ok" else [f"{record.status}: {clean(record.reason or 'no reason was kept', 200)}"]
+    remarks += [clean(record.reason, 200)] if record.status == "ok" and record.reason else []
+    remarks += ["asked once more: the first reply was not JSON"] if record.first_key else []
+    remarks += [f"look-ahead {clean(record.lookahead_check, 40)}"] if record.lookahead_check else []
+    if record.evidence:
+        more = f" and {len(record.evidence) - _QUOTES} more" if len(record.evidence) > _QUOTES else ""
+        remarks.append(f"quotes {', '.join(clean(quote, 40) for quote in record.evidence[:_QUOTES])}{more}")
     return "; ".join(remarks)
 
 
@@ -408,15 +408,15 @@ _HONEST: Final = (
 _ASKED: Final = "judge.invalid_share"
 
 
-def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
+def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Lineage:
     """Return a function that links a measurement to its judgments, decisions or numbers, with counts where known."""
     # Judgments by part, judge, subject and format of the decision: all, and those with scores.
-    asked, given = Counter[tuple[JudgmentPart, str, Subject, str]](), Counter[tuple[JudgmentPart, str, Subject, str]]()
+    asked, scored = Counter[tuple[JudgmentPart, str, Subject, str]](), Counter[tuple[JudgmentPart, str, Subject, str]]()
     for group, judgment, _ in trail.places():
         decision = trail.records.get(judgment.trajectory)
         key = (group.part, group.judge, subject_of(decision), "" if decision is None else decision.format)
         asked[key] += 1
-        given[key] += judgment.status == "ok"
+        scored[key] += judgment.status == "ok"
     agents, decisions = {name: decision.agent.id for name, decision in trail.records.items()}, trail.decisions_by()
     numbers = Counter(agents.get(mention.decision, "") for mention in evidence)
     decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
@@ -443,8 +443,8 @@ def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
         alone, single = len(groups) == 1, len(subjects) == 1
         n = there = 0
         for (part, judge, whom, written), counts in asked.items():
-            mine = counts if asks else given[part, judge, whom, written]
-            n += mine * ((part, judge) in keys and whom in subjects and form in (None, written))
+            matching = counts if asks else scored[part, judge, whom, written]
+            n += matching * ((part, judge) in keys and whom in subjects and form in (None, written))
             there += counts * ((not alone or (part, judge) in keys) and (not single or whom in subjects))
         place = f"{OVERVIEW}#{subjects[0].anchor}" if single else OVERVIEW
         if alone:
@@ -456,8 +456,8 @@ def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
     def on(item: Measurement) -> tuple[b.Linked, ...]:
         name, agent = item.name, item.labels.get("agent")
         if name.startswith(_NUMBERS):
-            mine = counted(numbers.total(), "number") if agent is None else f"{count(numbers[agent])} among all numbers"
-            return (b.Linked(mine, LEDGER),)
+            text = counted(numbers.total(), "number") if agent is None else f"{count(numbers[agent])} among all numbers"
+            return (b.Linked(text, LEDGER),)
         if name.startswith(_DECIDED):
             start = "decisions/page-001.html"
             n, place = sum(n for whom, n in decided.items() if not whom.control), start
@@ -535,11 +535,11 @@ def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
     places = {}
     for kind in SEASON_KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
-        places[kind] = tuple(in_parts(f"records/{kind}", paged(rows, PAGE), TILDE).items())
+        places[kind] = tuple(by_file(f"records/{kind}", paginate(rows, PAGE), TILDE).items())
     return places
 
 
-def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
+def _addresses(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
     """Every record with its address."""
     for pages in placed.values():
         yield from ((row, f"{path}#{row.anchor}") for path, rows in pages for row in rows)
@@ -548,7 +548,7 @@ def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
     """Addresses of the first record by kind and author, and by kind, author and the agent or decision it is about."""
     places: dict[tuple[str, str, str], str] = {}
-    for row, place in _each_place(_season_places(records)):
+    for row, place in _addresses(_season_places(records)):
         for about in ("", row.about):
             places.setdefault((row.kind, row.who, about), place)
     return places
@@ -559,7 +559,7 @@ def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple
     placed, calls = _season_places(trail.records), dict[str, str]()
     if trail.read is not None:
         uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
-        for row, place in _each_place(placed):
+        for row, place in _addresses(placed):
             for key in row.keys:
                 uses[key].append(b.Linked(f"{row.who}: {row.of}", place))
         yield from call_pages(trail.read(list(uses)), uses, frame, calls)
@@ -575,16 +575,16 @@ def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple
         frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **{**BELOW, "here": "panel"})),
     )
     for title, intro, pages in shown:
-        for path, rows, parts in beside(pages):
+        for path, rows, parts in with_pager(pages):
             lines = []
             for row in rows:
-                text, called = clean(row.said, 400), b.spaced((call_cell(key, calls) for key in row.keys), ", ")
+                text, called = clean(row.said, 400), b.chained((call_cell(key, calls) for key in row.keys), ", ")
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
-                lines.append(b.TableRow(cells, row.anchor, clean(row.who, 80)))
+                lines.append(b.PageRow(cells, row.anchor, clean(row.who, 80)))
             of, up = f"{intro} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
-            heads = ("By", "Of", "Content", "Calls")
+            columns = ("By", "Of", "Content", "Calls")
             yield (
                 path,
-                frame.page(rows_page(path, title, (of, first), heads, lines, "records", parts, here="panel", up=up)),
+                frame.page(rows_page(path, title, (of, first), columns, lines, "records", parts, here="panel", up=up)),
             )

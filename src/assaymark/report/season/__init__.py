@@ -10,17 +10,17 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.records.judgments import SeasonRecord, SeasonProvenance, record_places, season_record_pages
-    from assaymark.report.season.decisions import on_days, order_texts, problem_of
-    from assaymark.report.season.feeds import preview_name, verdicts_of
+    from assaymark.report.season.decisions import nav_on_days, order_texts, reply_problem
+    from assaymark.report.season.feeds import preview_name, verdict_records
     from assaymark.report.season.index import (
         ROWS, AgentIndex, Language, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRun,
-        measured_pages, whole,
+        paged_measurements, round_points,
     )  # fmt: skip
     from assaymark.report.season.leaderboard import (
         WIDTH, account_facts, band_head, band_scale, band_strip, band_words, board_notes, lowest_to_highest,
         part_figure,
     )  # fmt: skip
-    from assaymark.report.season.levels import measured, said_levels
+    from assaymark.report.season.levels import result_words, season_levels
     from assaymark.report.season.pages import (
         OWN,
         differences,

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.messages import Said, said
+from assaymark.claims.messages import Phrase, phrase
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.page import beside
+from assaymark.report.page import with_pager
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
@@ -25,17 +25,17 @@ LAST_CARDS: Final = 3
 """Number of decisions, and of sentences of the fact check, on the page of an agent."""
 
 
-def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str, str]]:
-    """The pages of every agent, with the files of values; ``season`` is the text of the link to the first page."""
-    names, words = list(lookup.agents), lookup.words
-    for at, agent in enumerate(lookup.agents.values()):
-        index, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
+def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[str, str]]:
+    """The pages of every agent, with the files of values; ``link_text`` is that of the link to the first page."""
+    names, words = list(season.agents), season.words
+    for at, agent in enumerate(season.agents.values()):
+        index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
         steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
-        places, wrong = d.decision_places(index.path, steps), [(one, text) for one in steps for text in one.mismatches]
-        earned, data = _earned(index, file)
-        up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
+        places, wrong = d.decision_links(index.path, steps), [(day, text) for day in steps for text in day.mismatches]
+        earned, data = _returns(index, file)
+        up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
         if len(names) > 1:
-            up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
+            up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), season.pages[then])
         yield _main(index, earned, places, up)
         if data:
             yield file, data
@@ -48,7 +48,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
         name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
         for kind, lead, rows, head in kinds:
             title, back = index.say(f"further.{kind}", agent=name), b.Linked(name, f"{index.path}#{kind}")
-            for path, some, links in beside(d.parts_of(index.path, kind, rows).items(), **named):
+            for path, some, links in with_pager(d.list_pages(index.path, kind, rows).items(), **named):
                 block: b.Block
                 if kind == "decisions":
                     block = d.decision_listing(index, some)
@@ -57,11 +57,11 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
                 else:
                     lost = tuple(
                         (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
-                         b.written(d.mismatch_words(words, text)))
+                         b.verbatim(d.mismatch_words(words, text)))
                         for step, text in some
                     )  # fmt: skip
-                    heads = tuple(index.say(f"reliability.{name}") for name in ("day", "date", "text"))
-                    block = b.Table(heads, lost, summary="", stacked=True)
+                    columns = tuple(index.say(f"reliability.{name}") for name in ("day", "date", "text"))
+                    block = b.Table(columns, lost, summary="", stacked=True)
                 yield b.Page(path, title, lead, blocks=(*head, block), up=back, parts=links,
                              styles=("season-agent.css",))  # fmt: skip
 
@@ -79,18 +79,18 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
         if place.first == place.last:
             ranks = index.say("head.place", place=place.first, of=of)
     rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
-    why = clean(words.text(place.why), 300)
-    head: list[b.Block] = [b.Prose((*rank, f": {why}" if why else "", ". ", *_scored(index, place)), "cap stand")]
+    reason = clean(words.text(place.why), 300)
+    head: list[b.Block] = [b.Prose((*rank, f": {reason}" if reason else "", ". ", *_scored(index, place)), "cap stand")]
     head.append(level_blocks(agent_levels(index)))
     if strategy := index.run.plan.strategies.get(agent.name):
         head.append(b.Passage(clean(strategy, _ROOM), index.say("head.strategy")))
     counts = {"decisions": len(steps), "orders": sum(map(d.order_count, steps)),
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
-    facts = index.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
+    facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
-    for path in d.account_paths(index.lookup, agent.name)[:2]:
+    for path in d.account_paths(index.season, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
         if not account:
             account.append((b.bold(f"{words.amount(path.nav[-1])} {clean(index.run.plan.currency, 12)}"), " ", gain))
@@ -104,17 +104,17 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
         shown.append(b.Prose((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
-        heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
+        columns = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
             (words.day(step.day), d.trades_words(words, step),
              words.amount(sum(fill.cost for fill in step.fills if fill.kind == "order"), 2),
-             d.reason_words(words, step),
-             d.source(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
+             d.first_reason(words, step),
+             d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first, *_ = d.parts_of(index.path, "decisions", steps)
+        first, *_ = d.list_pages(index.path, "decisions", steps)
         whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
-        shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
+        shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
     return b.Page(
         index.path, clean(agent.name, 120), facts, (earned, _graded(index), decided, _checked(index, places)),
@@ -123,19 +123,19 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     )  # fmt: skip
 
 
-def _earned(index: AgentIndex, file: str) -> tuple[b.Section, str]:
+def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
-    title, account = index.say("earned.section"), d.account_figure(index.lookup, index.agent.name, title="", data=file)
+    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, title="", data=file)
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
-    words, (own, *others) = index.words, d.account_paths(index.lookup, index.agent.name)
-    navs = [d.on_days(path, own.days) for path in (own, *others)]
+    words, (account_path, *others) = index.words, d.account_paths(index.season, index.agent.name)
+    navs = [d.nav_on_days(path, account_path.days) for path in (account_path, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
-        lead = index.say("earned.answer_alone", own=gains[0], n=len(own.days))
+        lead = index.say("earned.answer_alone", own=gains[0], n=len(account_path.days))
         return b.Section("earned", title, lead, (account[0],)), account[1]
-    baseline = words.word("baseline", d.called(others[0]))
-    lead = index.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
+    baseline = words.word("baseline", d.baseline_key(others[0]))
+    lead = index.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(account_path.days))
     if others[0].name not in EQUAL_WEIGHT:
         return b.Section("earned", title, lead, (account[0],)), account[1]
     # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
@@ -154,13 +154,13 @@ def _earned(index: AgentIndex, file: str) -> tuple[b.Section, str]:
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", title, lead, (b.Prose(index.lookup.note(item, more), "cap"), account[0])), account[1]
+    return b.Section("earned", title, lead, (b.Prose(index.season.note(item, more), "cap"), account[0])), account[1]
 
 
-def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
+def _scored(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
     """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
-    lookup, words, name = index.lookup, index.words, "season.total"
-    row = lookup.rows.get(place.agent)
+    season, words, name = index.season, index.words, "season.total"
+    row = season.rows.get(place.agent)
     agreement = None if row is None else row.agreement
     usable = [grade for grade in index.grades if grade.composite is not None]
     if row is None or agreement is None:
@@ -175,34 +175,34 @@ def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     if row.absent:
         sentence += f" {index.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
     first = index.get("season.composite", judge=usable[0].judge if usable else "")
-    judged = lookup.note(first, sentence)
+    judged = season.note(first, sentence)
     if row.total is None:
         return (judged,)
-    own, tier = lookup.judged(place.agent, name), lookup.tier_range(place.agent, name)
+    bounds, tier = season.judged(place.agent, name), season.tier_range(place.agent, name)
     total = index.say("head.total", total=row.total)
-    if not place.shown and own is not None and tier is not None:
-        ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*own, *tier)), strict=True))
+    if not place.shown and bounds is not None and tier is not None:
+        ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*bounds, *tier)), strict=True))
         total = index.say("head.range", n=len(usable), **ends)
-    return judged, " ", lookup.note(index.get(name), total)
+    return judged, " ", season.note(index.get(name), total)
 
 
 def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note = index.words, list[b.Block](), index.lookup.note
+    words, blocks, note = index.words, list[b.Block](), index.season.note
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
-        first, *_ = d.parts_of(index.path, "ledger", index.lines)
+        first, *_ = d.list_pages(index.path, "ledger", index.lines)
         whole = b.Prose(b.Linked(index.say("ledger.all", n=len(index.lines)), first))
         blocks = [d.ledger_table(index, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in index.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
-    wrong = [(step, text) for step in index.steps for text in step.mismatches]
-    more = b.Linked(index.say("reliability.all"), next(iter(d.parts_of(index.path, "checks", wrong)))) if wrong else ""
-    some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
+    bad = [(step, text) for step in index.steps for text in step.mismatches]
+    more = b.Linked(index.say("reliability.all"), next(iter(d.list_pages(index.path, "checks", bad)))) if bad else ""
+    some = [b.verbatim(d.mismatch_words(words, text)) for _, text in bad[:_WRONG]]
     points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
     judged = index.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
     item = index.get("season.reliability")
-    answer = index.say("reliability.listed", n=len(wrong)) if wrong else index.say("reliability.unchecked")
+    answer = index.say("reliability.listed", n=len(bad)) if bad else index.say("reliability.unchecked")
     if known(item):
         failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
         answer = index.say("reliability.clear", **numbers, n=item.n)
@@ -214,28 +214,28 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     # The look-ahead check, with each judge's answer if one found some.
     looked = [grade for grade in usable if grade.lookahead is not None]
     failed = sum(grade.lookahead != "pass" for grade in looked)
-    seen: list[b.Inline] = [index.say("lookahead.elsewhere" if index.run.source else "lookahead.rule")]
+    parts: list[b.Inline] = [index.say("lookahead.elsewhere" if index.run.source else "lookahead.rule")]
     if not looked:
-        seen = [f"{seen[0]} {index.say('lookahead.nobody')}"]
+        parts = [f"{parts[0]} {index.say('lookahead.nobody')}"]
     else:
         key = "lookahead.found" if failed else "lookahead.clear"
-        text = f"{seen[0]} {index.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
-        seen = [note(index.get("season.lookahead"), text)]
+        text = f"{parts[0]} {index.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
+        parts = [note(index.get("season.lookahead"), text)]
     for grade in looked if failed else ():
         mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
-        why, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
-        said_why = b.written(f" {words.quoted(why)}") if why else ""
-        seen.append((mark, b.bold(clean(grade.judge, 60)), f": {word}", said_why, "."))
+        reason, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
+        said_why = b.verbatim(f" {words.quoted(reason)}") if reason else ""
+        parts.append((mark, b.bold(clean(grade.judge, 60)), f": {word}", said_why, "."))
     rows: tuple[tuple[str, b.Inline], ...] = (
-        (index.say("lookahead.title"), b.spaced(seen, " ")),
-        (index.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
-        (index.say("thrash.title"), _thrash(index, usable)),
+        (index.say("lookahead.title"), b.chained(parts, " ")),
+        (index.say("reliability.title"), b.chained(filter(None, reliable), " ")),
+        (index.say("thrash.title"), _round_trips(index, usable)),
     )
-    blocks.append(b.Group(index.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
+    blocks.append(b.Group(index.say("checks.section"), (b.Terms(rows),), "checks", "" if bad or failed else "closed"))
     return b.Section("ledger", index.say("ledger.section"), d.ledger_answer(index), tuple(blocks))
 
 
-def _thrash(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
+def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
     item, words = index.get("season.thrash"), index.words
     if known(item) and item.detail.get("trades") == 0:
         return index.say("thrash.no_trade")
@@ -252,7 +252,7 @@ def _thrash(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
     if grades := [grade.reasoning[TEMPORAL] for grade in usable if TEMPORAL in grade.reasoning]:
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
-    return index.lookup.note(item, " ".join(said_of))
+    return index.season.note(item, " ".join(said_of))
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------
@@ -269,24 +269,24 @@ def _graded(index: AgentIndex) -> b.Section:
     answer = index.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
         answer = index.say("graded.answer", count=words.few(len(usable)))
-    places = {grade.judge: index.lookup.record("grades", grade.judge, index.agent.name) for grade in index.grades}
+    places = {grade.judge: index.season.record("grades", grade.judge, index.agent.name) for grade in index.grades}
     if usable:
         # Points of every judge, with the points given in brackets if the fact check lowered them.
-        heads = (index.say("graded.part"), index.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
+        columns = (index.say("graded.part"), index.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
         drawn, lines = list[tuple[b.Figure]](), list[tuple[b.Inline, ...]]()
         for axis in _AXES:
             parts = [
                 (words.part(part), words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
-                 *(b.Linked(_given(index, grade, axis, part.name), places[grade.judge]) for grade in usable))
+                 *(b.Linked(_points_words(index, grade, axis, part.name), places[grade.judge]) for grade in usable))
                 for part in getattr(plan, axis)
             ]  # fmt: skip
-            table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
+            table = b.Table(columns, tuple(parts), frozenset(range(1, len(columns))), "")
             drawn.append((_parts_figure(index, axis, usable, table),))
             lines += parts
         blocks.append(b.Columns(tuple(drawn)))
-        if left := [words.part(part) for part in plan.not_applicable]:
-            below.append(b.Prose(index.say("graded.not_applicable", parts=words.catalogue.names(left))))
-        below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
+        if omitted := [words.part(part) for part in plan.not_applicable]:
+            below.append(b.Prose(index.say("graded.not_applicable", parts=words.catalogue.names(omitted))))
+        below.append(b.Table(columns, tuple(lines), frozenset(range(1, len(columns))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
             index.say("graded.capped", part=words.part(part), judge=clean(grade.judge, 60),
@@ -297,18 +297,18 @@ def _graded(index: AgentIndex) -> b.Section:
             below += [b.Prose(index.say("graded.ring")), b.Group(index.say("graded.capped_head"), (b.Items(lowered),))]
     # A row for each judge: its composite, the axes and the outcome; and its texts.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
-    shown = index.lookup.shown(index.agent.name) or sum(grade.composite is not None for grade in index.grades) > 1
+    shown = index.season.shown(index.agent.name) or sum(grade.composite is not None for grade in index.grades) > 1
     for grade in index.grades:
         judge, state = clean(grade.judge, 60), words.word("reply", grade.state)
         if grade.state != "ok":
-            why = state + (f" ({clean(grade.reason, 300)})" if grade.reason else "")
-            texts.append((judge, b.written(index.say("graded.missing", why=why))))
+            reason = state + (f" ({clean(grade.reason, 300)})" if grade.reason else "")
+            texts.append((judge, b.verbatim(index.say("graded.missing", why=reason))))
             rows.append((judge, *([state] * 5)))
             continue
         verdict, summary = clean(grade.verdict, _VERDICT), clean(grade.summary, _SUMMARY)
         quoted = [b.bold(words.quoted(verdict))] if verdict else []
-        quoted += [b.written(words.quoted(summary))] if summary else []
-        texts.append((judge, b.spaced(quoted, " ")))
+        quoted += [b.verbatim(words.quoted(summary))] if summary else []
+        texts.append((judge, b.chained(quoted, " ")))
         values = (grade.composite, *map(grade.axes.get, ("reasoning", "evidence", "process")), grade.outcome)
         cells = [none if value is None else words.number(value, 1) for value in values]
         cells[-1] = words.term("state", grade.outcome_state) if grade.outcome is None else cells[-1]
@@ -332,7 +332,7 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
     for part in parts:
         graded = [(grade, getattr(grade, axis)[part.name]) for grade in usable if part.name in getattr(grade, axis)]
         lowered = [(grade.capped[part.name], points) for grade, points in graded if part.name in grade.capped]
-        judged = [(points, index.lookup.judge_place(grade.judge)) for grade, points in graded]
+        judged = [(points, index.season.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
         contested += len({band(points, plan=plan) for points, _ in judged}) > 1
@@ -341,13 +341,13 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
     desc = words.say("graded.desc", n=len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
     for grade in usable:
-        given = ", ".join(f"{words.part(part)} {_given(index, grade, axis, part.name)}" for part in parts)
-        if (at := index.lookup.judge_place(grade.judge)) is not None:
-            judges.append(JudgeWords(at, clean(grade.judge, 60), given))
+        values = ", ".join(f"{words.part(part)} {_points_words(index, grade, axis, part.name)}" for part in parts)
+        if (at := index.season.judge_place(grade.judge)) is not None:
+            judges.append(JudgeWords(at, clean(grade.judge, 60), values))
     return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 
 
-def _given(index: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
+def _points_words(index: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
     points, words = getattr(grade, axis).get(part), index.words
     if points is None:
         return index.say("graded.not_graded")

@@ -9,15 +9,15 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import REJECTED, unanswered
+from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
-from assaymark.report.page import in_parts, paged_by
+from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
+from assaymark.report.page import by_file, paginate_by
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
-from assaymark.report.season.leaderboard import baseline_name
-from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt, known, part_of
+from assaymark.report.season.leaderboard import baseline_row_name
+from assaymark.report.text import EQUAL_WEIGHT, STATES, detail_of, excerpt, known
 from assaymark.text import clean
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ _NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", 
 def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that apply to a decision."""
     traded = any(fill.kind == "order" for fill in step.fills)
-    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
+    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, is_unanswered(step.decision))
     return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
 
 
@@ -60,9 +60,9 @@ def order_texts(step: StepRecord) -> list[str]:
     ]  # fmt: skip
 
 
-def problem_of(step: StepRecord) -> str:
+def reply_problem(step: StepRecord) -> str:
     """The part of a reply that could not be used or parsed; empty if there is none."""
-    return "; ".join(step.decision.missing) if unanswered(step.decision) or REJECTED in step.decision.flags else ""
+    return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
 def decision_bytes(step: StepRecord) -> int:
@@ -72,10 +72,10 @@ def decision_bytes(step: StepRecord) -> int:
     orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
     wrong = [text[:_REASON] for text in step.mismatches]
     listed = sum(map(len, (orders, step.fills, step.rejections, step.decision.flags, wrong, reasons)))
-    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, problem_of(step)])
+    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, reply_problem(step)])
 
 
-def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
+def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
     """The pages of all decisions, claims or mismatches (``checks``) of an agent, in the folder of its name.
 
     Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
@@ -90,12 +90,12 @@ def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return in_parts(stem, paged_by(listed, size, PART_BYTES)) if rows else {}
+    return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
 
 
-def decision_places(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
+def decision_links(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
     """The address of each decision, by its number."""
-    pages = parts_of(path, "decisions", steps).items()
+    pages = list_pages(path, "decisions", steps).items()
     return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
 
 
@@ -111,24 +111,24 @@ def decisions_answer(index: AgentIndex) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def source(index: AgentIndex, step: StepRecord) -> str:
+def prompt_link(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
-    place = index.lookup.record("decisions", index.agent.name, step.decision.record_id)
+    place = index.season.record("decisions", index.agent.name, step.decision.record_id)
     return b.Linked(index.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Language, step: StepRecord) -> b.Inline:
+def first_reason(words: Language, step: StepRecord) -> b.Inline:
     """The first sentence of the rationale of a decision; empty if it has none."""
     texts = (rationale.text.strip() for rationale in step.decision.rationales)
     first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
-    return b.written(words.quoted(first)) if first else ""
+    return b.verbatim(words.quoted(first)) if first else ""
 
 
 def trades_words(words: Language, step: StepRecord) -> str:
     """The instruments sold and bought, and the number of rejections; if none, a word for the reason."""
     fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
-        named = [f"{units(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
+        named = [f"{quantity(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
@@ -148,14 +148,14 @@ def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardLi
 
 def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     """One decision in full: rationale, orders, fills, rejections, flags and mismatches."""
-    words, (first, *others), given = index.words, decision_keys(step), order_texts(step)
+    words, (first, *others), stated = index.words, decision_keys(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
-    below += [link] if (link := source(index, step)) else []
+    below += [link] if (link := prompt_link(index, step)) else []
     # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
-    orders = [b.written(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
-    more = len(given) - _ORDERS
+    orders = [b.verbatim(clean(order, _ORDER)) for order in stated[:_ORDERS] if order != _NO_ORDER[1]]
+    more = len(stated) - _ORDERS
     refused: list[b.Inline] = []
     for refusal in step.rejections:
         line: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
@@ -169,7 +169,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         kind = {"dividend": "dividend", "split": "split" if bought else "reverse_split"}.get(
             fill.kind, "paid_out" if fill.kind != "order" else "bought" if bought else "sold"
         )
-        trade = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
+        trade = words.say(f"decisions.{kind}", units=quantity(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
                          cash=words.amount(-fill.cost, 2))  # fmt: skip
         if kind not in ("dividend", "split", "reverse_split"):
             cost = f", {words.say('decisions.cost', cost=words.amount(fill.cost, 2))}" if fill.cost else ""
@@ -184,33 +184,33 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         "flags": [words.word("flag", flag) for flag in step.decision.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
-    done = [(words.say(f"decisions.{kind}"), b.spaced(items)) for kind, items in kinds.items()
+    done = [(words.say(f"decisions.{kind}"), b.chained(items)) for kind, items in kinds.items()
             if items or kind.endswith("orders")]  # fmt: skip
     # The agent's texts with their line breaks; for an unusable answer a statement of that.
     texts: list[b.Block] = []
-    reasons, problem = step.decision.rationales, problem_of(step)
-    if (silent := unanswered(step.decision)) or problem:
-        what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Prose((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
+    reasons, problem = step.decision.rationales, reply_problem(step)
+    if (silent := is_unanswered(step.decision)) or problem:
+        notice = words.say("decisions.unanswered" if silent else "decisions.unread")
+        texts.append(b.Prose((b.bold(notice), " ", b.verbatim(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
         texts.append(b.Prose(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
     for kind, text in ((rationale.kind, rationale.text) for rationale in reasons):
         if kind != last:
             texts.append(b.Prose(words.word("text", kind), "hd"))
-        last, left = kind, len(text) - _TEXT
+        last, rest = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
-        body: tuple[b.Prose, ...] = (b.Prose(b.written(passage), "said"),)
-        body += (b.Prose(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
-        folded = len(passage) > _SHOWN or left > 0
-        texts.append(b.Group(b.written(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
+        body: tuple[b.Prose, ...] = (b.Prose(b.verbatim(passage), "said"),)
+        body += (b.Prose(words.say("decisions.cut", n=rest), "sub"),) if rest > 0 else ()
+        folded = len(passage) > _SHOWN or rest > 0
+        texts.append(b.Group(b.verbatim(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
-    blocks = (b.Prose(b.spaced(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
+    blocks = (b.Prose(b.chained(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def units(words: Language, quantity: float) -> str:
+def quantity(words: Language, quantity: float) -> str:
     """A quantity with its own decimals, at most six digits in all if there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
@@ -250,11 +250,11 @@ def mismatch_words(words: Language, text: str) -> str:
         stated, recomputed = (words.catalogue.number(float(match[name]), ".10g") for name in ("stated", "recomputed"))
     except ValueError:
         return shown
-    what = words.word("mismatch", match["kind"])
+    subject = words.word("mismatch", match["kind"])
     if match["symbol"]:
-        what = words.say("mismatch.of", what=what, symbol=match["symbol"])
-    where = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
-    return words.say("mismatch.said", what=what, stated=stated, recomputed=recomputed, where=where)
+        subject = words.say("mismatch.of", what=subject, symbol=match["symbol"])
+    place = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
+    return words.say("mismatch.said", what=subject, stated=stated, recomputed=recomputed, where=place)
 
 
 # --- the fact check ---------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def ledger_table(
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = index.words, list[b.TableRow]()
+    words, rows = index.words, list[b.PageRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -287,47 +287,47 @@ def ledger_table(
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", n=int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        quote: b.Inline = b.written(words.quoted(clean(line.quote, _QUOTE)))
+        quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
             opened, closed = words.quoted("\n").split("\n")
-            quote = (b.written(opened + before), b.bold(which), b.written(after + closed))
+            quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
-        seen = "; ".join(
+        fields = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
             for part in saw.split("; ")
         )
         # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
-        for given in states:
-            judged.append(state(given))
+        for judged_as in states:
+            judged.append(state(judged_as))
             if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
-                judged.append(b.small(", ".join(clean(judge, 40) for judge, says in line.judges.items()
-                                                if says == given)))  # fmt: skip
+                judged.append(b.small(", ".join(clean(judge, 40) for judge, judge_state in line.judges.items()
+                                                if judge_state == judged_as)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
-            b.written(seen) if saw else b.small(words.say("ledger.no_field")),
+            b.verbatim(fields) if saw else b.small(words.say("ledger.no_field")),
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
-        rows.append(b.TableRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
+        rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
     # The filters: all, each state that occurs, and disagreements between the layers.
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
     keys = [key for row in rows for key in (row.key, row.also)]
-    heads = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
+    header = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
     filters = words.filters(keys, titles, len(rows)) if name else ()
-    what = index.say("ledger.what")
-    return b.Table(heads, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, what=what)
+    box = index.say("ledger.what")
+    return b.Table(header, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, search=box)
 
 
 def ledger_answer(index: AgentIndex) -> str:
     """The number of sentences that the fact check supports, contradicts or cannot decide."""
     if not index.lines:
         return index.say("ledger.empty")
-    seen, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words
+    tally, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words
     counts = tuple(
-        f"{words.amount(seen[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if seen[key]
+        f"{words.amount(tally[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if tally[key]
     )
     return index.say("ledger.counted", n=len(index.lines), counts=counts)
 
@@ -339,12 +339,12 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
         sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
-        chance, found, corrected, of = (part_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
-        if chance is not None and found is not None and corrected is not None and of is not None:
-            values = {"chance": words.percent(chance), "observed": words.percent(found),
+        chance, actual, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
+        if chance is not None and actual is not None and corrected is not None and of is not None:
+            values = {"chance": words.percent(chance), "observed": words.percent(actual),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
             sentence = f"{sentence} {index.say('ledger.chance', **values)}"
-        lines.append(index.lookup.note(item, sentence))
+        lines.append(index.season.note(item, sentence))
     elif item is not None:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
@@ -356,14 +356,14 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in index.lines)]
     layers += (Counter(line.judges.get(name, "") for line in index.lines) for name in judges)
-    others = sorted({state for seen in layers[1:] for state in seen if state} - {*STATES})
+    others = sorted({state for tally in layers[1:] for state in tally if state} - {*STATES})
     rows = tuple(
-        (words.word("claim_state", state), *(words.amount(seen[state]) for seen in layers))
+        (words.word("claim_state", state), *(words.amount(tally[state]) for tally in layers))
         for state in (*STATES, *others, NO_NUMBER)
-        if any(seen[state] for seen in layers)
+        if any(tally[state] for tally in layers)
     )
-    heads = (index.say("ledger.head.state"), index.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
-    counts = b.Table(heads, rows, frozenset(range(1, len(heads))), index.say("ledger.counts"))
+    columns = (index.say("ledger.head.state"), index.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
+    counts = b.Table(columns, rows, frozenset(range(1, len(columns))), index.say("ledger.counts"))
     return *b.notes((*lines, index.say("ledger.derivable"))), counts
 
 
@@ -377,7 +377,7 @@ DRAWN: Final = 8
 _HELD, _LATEST = 3, 5
 
 
-def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
+def nav_on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
     """The values of a path on the days of another, from the start; on a missing day the last value is kept."""
     by_day: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
     values = [path.start]
@@ -407,11 +407,11 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     first = next((path for path in paths if path.baseline), None)
     lines, rows, falling = list[NavLine](), list[tuple[b.Inline, ...]](), list[str]()
     for path in paths:
-        nav, of = on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
-        fall, gain = falls(nav), float(nav[-1] / nav[0] - 1)
+        nav, of = nav_on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
+        fall, gain = drawdowns(nav), float(nav[-1] / nav[0] - 1)
         at, deepest = int(fall.argmin()), float(fall.min())
         role: Role = "first" if path is first and path.name in EQUAL_WEIGHT else "other"
-        name = baseline_name(called(path), words)
+        name = baseline_row_name(baseline_key(path), words)
         if not path.baseline:
             role, name = "own" if only else "agent", clean(path.name, 60)
         falling.append(words.percent(deepest))
@@ -435,8 +435,8 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
         currency=clean(index.run.plan.currency, 12),
     )  # fmt: skip
-    heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
-    table = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
+    columns = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
+    table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
     more: dict[str, Any] = {"title": title, "brush": brush, "table": table, "scales": scales, **shown}
@@ -444,7 +444,7 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 
-def called(path: SeasonPath) -> str:
+def baseline_key(path: SeasonPath) -> str:
     """The key of a baseline in the words of a language."""
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
@@ -462,7 +462,7 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
 
-def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
+def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     """The holdings of each agent after its last decision, by name, and the latest decisions of all, newest first."""
     words, owned, latest = index.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     for name in index.agents:
@@ -472,8 +472,8 @@ def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_places(index.pages[name], index.run.steps[name])[step.number]
-        reason = reason_words(words, step)
+        place = decision_links(index.pages[name], index.run.steps[name])[step.number]
+        reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))
     of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))
@@ -481,8 +481,8 @@ def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     tables = (("holdings", of_held, owned, frozenset((1, 2)), "held"),
               ("latest", of_latest, latest, frozenset[int](), "latest who"))  # fmt: skip
     columns = tuple(
-        (b.Group(words.say(f"accounts.{name}"), (b.Table(heads, tuple(rows), right, "", stacked=True, style=style),)),)
-        for name, heads, rows, right, style in tables
+        (b.Group(words.say(f"accounts.{name}"), (b.Table(header, tuple(rows), right, "", stacked=True, style=style),)),)
+        for name, header, rows, right, style in tables
         if rows
     )
     lede = words.say("accounts.now_lede", day=words.day(index.run.last))

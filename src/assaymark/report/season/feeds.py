@@ -21,7 +21,7 @@ from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
-from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
+from assaymark.report.season.levels import reasons_of, season_levels, season_quote, season_subject, season_tally
 from assaymark.report.text import LEVELS, short_hash, text_width
 from assaymark.text import clean
 
@@ -37,9 +37,9 @@ FORMAT: Final = "assaymark season verdicts 1"
 _DAYS: Final = 30
 
 
-def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
+def feed_files(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is the folder of these in the site."""
-    run, words, now = index.run, index.words, verdicts_of(index)
+    run, words, now = index.run, index.words, verdict_records(index)
     editions = run.publications or (now,)
     # New claims and dropped ones; a sentence is quoted only if it is still supported.
     changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
@@ -54,8 +54,8 @@ def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tu
             if entry["level"] == (old[key]["level"] if key in old else "no-claim"):
                 continue
             if gone or "sentence" not in shown:
-                what = clean(str((shown if "not_supported" in shown else entry).get("not_supported", key)), 400)
-                changed.append(words.say("feeds.gone" if gone else "feeds.then", claim=what))
+                subject = clean(str((shown if "not_supported" in shown else entry).get("not_supported", key)), 400)
+                changed.append(words.say("feeds.gone" if gone else "feeds.then", claim=subject))
             else:
                 condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
                 changed.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
@@ -82,30 +82,30 @@ def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tu
         file = f"archive/{at:03d}-{clean(str(edition['day']), 10)}.json"
         files.append((file, json.dumps(edition, indent=1) + "\n"))
         counts = tuple(words.amount(edition["tally"][level]) for level in LEVELS)
-        what = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
+        subject = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
         link = Linked("JSON", index.up + file if run.publications else VERDICTS)
-        rows.append((words.day(str(edition["day"])), words.amount(int(edition["days"])), *counts, what, link))
-    heads = (
+        rows.append((words.day(str(edition["day"])), words.amount(int(edition["days"])), *counts, subject, link))
+    columns = (
         words.say("archive.day"), words.say("archive.days"), *(words(f"level.{level}.tally") for level in LEVELS),
         words.say("archive.changed"), words.say("archive.file"),
     )  # fmt: skip
-    table = Table(heads, tuple(rows[::-1]), frozenset((1, 2, 3, 4)), "", stacked=True)
+    table = Table(columns, tuple(rows[::-1]), frozenset((1, 2, 3, 4)), "", stacked=True)
     other = Linked(words.say("archive.others"), site.home) if site.runs else ""
     title, lead = words.say("archive.title"), words.say("archive.lede")
     yield Page(ARCHIVE, title, lead, blocks=(table, *notes((other,))), here="archive")
     yield from files if run.publications and not folder else ()
 
 
-def verdicts_of(index: SeasonIndex) -> dict[str, Any]:
+def verdict_records(index: SeasonIndex) -> dict[str, Any]:
     """The verdicts in the words of the pages: for an unsupported claim its subject, with agents sorted by name."""
     run, entries = index.run, []
     for verdict in run.decided.verdicts:
         level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
         entry: dict[str, Any] = {"about": f"{verdict.kind}: {', '.join(subjects)}", "level": level}
         if level == "no-claim":
-            entry["not_supported"] = withheld_text(verdict, index.words)
+            entry["not_supported"] = season_subject(verdict, index.words)
         else:
-            claim = said_claim(index, verdict)
+            claim = season_quote(index, verdict)
             entry |= {"sentence": claim.sentence, "condition": claim.condition}
         entries.append({**entry, "reasons": [index.words.text(reason) for reason in reasons_of(index, verdict)]})
     entries.sort(key=lambda entry: (LEVELS.index(entry["level"]), entry["about"]))
@@ -134,8 +134,8 @@ def _files(
         )  # fmt: skip
         numbers = ("" if value is None else float(value) for value in values)
         rows.append((name, agent.family, agent.model, place.level, *numbers))
-    heads = "agent maker model level rank_first rank_last tier total judges_low judges_high return max_drawdown"
-    yield STANDINGS, csv_text(heads.split(), rows)
+    columns = "agent maker model level rank_first rank_last tier total judges_low judges_high return max_drawdown"
+    yield STANDINGS, csv_text(columns.split(), rows)
     rows = [
         (
             step.day, name, float(step.number), "" if step.nav is None else step.nav,
@@ -147,8 +147,8 @@ def _files(
         for name in index.agents
         for step in index.run.steps.get(name, ())
     ]  # fmt: skip
-    heads = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
-    yield DECISIONS, csv_text(heads.split(), rows)
+    columns = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
+    yield DECISIONS, csv_text(columns.split(), rows)
     run, words, days, entries = index.run, index.words, dict[str, list[str]](), list[tuple[str, ...]]()
     for edition, before, changed in changes:
         if before is None or changed:
@@ -182,19 +182,19 @@ def _files(
         item |= {"date_published": at.isoformat(), "tags": [tag], **({"url": top + href} if run.url else {})}
         items.append(item)
     title, about, language = clean(run.plan.title or run.plan.name, 120), words("feeds.about"), words.catalogue.language
-    own = f'<atom:link href="{escape(top + RSS)}" rel="self" type="application/rss+xml"/>' if run.url else ""
+    self_link = f'<atom:link href="{escape(top + RSS)}" rel="self" type="application/rss+xml"/>' if run.url else ""
     yield (
         RSS,
         (
             '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>'
             f"<title>{escape(title)}</title><link>{escape(top if run.url else urn)}</link>"
-            f"<description>{escape(about)}</description><language>{language}</language>{own}\n{''.join(lines)}"
+            f"<description>{escape(about)}</description><language>{language}</language>{self_link}\n{''.join(lines)}"
             "</channel></rss>\n"
         ),
     )
-    where = {"home_page_url": f"{top}index.html", "feed_url": f"{top}{JSON_FEED}"} if run.url else {}
+    urls = {"home_page_url": f"{top}index.html", "feed_url": f"{top}{JSON_FEED}"} if run.url else {}
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": title, "description": about, "language": language}
-    yield JSON_FEED, json.dumps({**feed, **where, "items": items}, indent=1) + "\n"
+    yield JSON_FEED, json.dumps({**feed, **urls, "items": items}, indent=1) + "\n"
 
 
 # --- the picture for a preview: a supported sentence with its condition, and the points of the judges by tier ---------
@@ -217,17 +217,17 @@ _STYLE: Final = (
 def share_card(index: SeasonIndex) -> str:
     """The preview picture, 1200 by 630, as a standalone drawing."""
     run, words, room, judges = index.run, index.words, _RIGHT - _LEFT, index.graders
-    claim = next((claim for part in said_levels(index) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
+    claim = next((c for part in season_levels(index) for c in part.claims if isinstance(c, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: show the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
-        parts += _text([", ".join(f"{n} {what}" for _, n, what in tally(index))], 22, 190, "s")
+        parts += _text([", ".join(f"{n} {noun}" for _, n, noun in season_tally(index))], 22, 190, "s")
     else:  # the sentence with its full condition, in the largest type in which both fit
         also = f"{words('frame.say_also')} {claim.condition}" if claim.condition else ""
         for large, size in _SIZES:
-            top, below = wrapped(words.quoted(claim.sentence), large, room), wrapped(also, size, room) if also else []
+            top, below = wrap(words.quoted(claim.sentence), large, room), wrap(also, size, room) if also else []
             height = 1.3 * (large * len(top) + size * len(below))
             if height < _TOP - 112:
                 break
@@ -271,7 +271,7 @@ def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) 
         yield element
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
+def wrap(text: str, size: float, width: float) -> list[str]:
     """A text split into lines of at most ``width`` at a font size.
 
     >>> wrapped("one two three", 20, 80)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from assaymark.claims.messages import Catalogue, Said, Value, english
+from assaymark.claims.messages import Catalogue, Phrase, Value, english
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
@@ -18,8 +18,8 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import Measured, measured_links, rows_of
-from assaymark.report.page import file_stems, in_parts, paged_by
+from assaymark.report.measurements import MeasurementRow, measurement_links, table_rows
+from assaymark.report.page import by_file, file_stems, paginate_by
 from assaymark.text import NBSP, clean, prose
 
 
@@ -104,7 +104,7 @@ class SeasonRun:
     blinding: tuple[AuditLine, ...]  # texts that blinding replaced and kept, for every agent
     source: str = ""  # the operator; empty for seasons run here
     partial: bool = False  # part of the agents' context was not stored
-    notes: tuple[Said, ...] = ()  # remarks for readers besides its claims
+    notes: tuple[Phrase, ...] = ()  # remarks for readers besides its claims
     planned: int = 0  # all days of the calendar; 0 if future days are unknown
     decided_at: str = ""
     next_decision: str = ""  # in UTC, like the last one; empty if there is none
@@ -141,11 +141,11 @@ class Language:
         """True if the language has such a key."""
         return key in self.catalogue.texts
 
-    def text(self, sentence: Said, limit: int = _SENTENCE) -> str:
+    def text(self, sentence: Phrase, limit: int = _SENTENCE) -> str:
         """A stored sentence of the season in words, safe to show."""
         return prose(self.catalogue.render(sentence), limit).replace(" %", f"{NBSP}%")
 
-    def texts(self, sentences: Iterable[Said]) -> str:
+    def texts(self, sentences: Iterable[Phrase]) -> str:
         """Stored sentences of the season, joined."""
         return " ".join(map(self.text, sentences))
 
@@ -201,7 +201,7 @@ class Language:
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
-        return self.amount(whole(value))
+        return self.amount(round_points(value))
 
     def few(self, value: int) -> str:
         """Small counts as words, from two on."""
@@ -245,12 +245,12 @@ class Language:
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
         """A button for all rows, then one for each key that occurs, in the order of ``titles``."""
-        seen = Counter(keys)
-        options = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
-        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
+        counts = Counter(keys)
+        options = ((key, title, self.amount(counts[key])) for key, title in titles.items() if counts[key])
+        return ("", self("frame.all"), self.amount(counts.total() if rows is None else rows)), *options
 
 
-def whole(value: float) -> int:
+def round_points(value: float) -> int:
     """Points as printed: rounded half up."""
     return math.floor(round(value, 9) + 0.5)
 
@@ -271,17 +271,17 @@ _GROUPS: Final[Mapping[str, str]] = {
 """The groups of the filter buttons above the rows, in the order of the rows."""
 
 
-def measured_pages(
+def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
-) -> Mapping[str, tuple[Measured, ...]]:
+) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
     pages = {
         name if "." in name or name == "contrast" else f"season.{name}": group
         for group, names in _GROUPS.items()
         for name in names.split()
     }
-    rows = rows_of(measurements, {name: name for name in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
-    return in_parts("measurements", paged_by(rows, lambda _: 1, ROWS))
+    rows = table_rows(measurements, {key: key for key in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
+    return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 
 _POINTS: Final = (
@@ -289,7 +289,7 @@ _POINTS: Final = (
 )  # fmt: skip
 """Measurements that grade an agent; if it shares its tier, the range of its judges is shown instead."""
 
-Ends = tuple[float, float]
+PointRange = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,7 +302,7 @@ class SeasonIndex(MeasurementIndex):
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[MeasurementRow, ...]] = field(default_factory=dict)
     up: str = ""
 
     @classmethod
@@ -320,8 +320,8 @@ class SeasonIndex(MeasurementIndex):
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
         rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
         index = cls(by_id, by_name(run.measurements), run, words or Language(english()), agents, grades, rows, pages)
-        measured = measured_pages(run.measurements, index.hidden)
-        return replace(index, measured=measured, links=measured_links(measured))
+        measured = paged_measurements(run.measurements, index.hidden)
+        return replace(index, measured=measured, links=measurement_links(measured))
 
     @property
     def graders(self) -> int:
@@ -353,14 +353,14 @@ class SeasonIndex(MeasurementIndex):
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
         return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
 
-    def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
+    def judged(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
         scores = self._points(agent, name, axis)
         if len(scores) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)
         return (min(scores), max(scores)) if scores else None
 
-    def tier_range(self, agent: str, name: str, axis: str = "") -> Ends | None:
+    def tier_range(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The lowest and the highest points that a judge gave an agent of the same tier."""
         tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
         scores = [points for agent in tier for points in self._points(agent, name, axis)]
@@ -407,7 +407,7 @@ class SeasonIndex(MeasurementIndex):
 class AgentIndex:
     """One agent of a season in one language. Its page is ``path``; its other pages are in a folder of its name."""
 
-    lookup: SeasonIndex
+    season: SeasonIndex
     agent: AgentSpec
     run: SeasonRun
     words: Language
@@ -417,11 +417,11 @@ class AgentIndex:
     grades: Sequence[SeasonGradeView]  # of each judge, in the order of the panel
 
     @classmethod
-    def of(cls, lookup: SeasonIndex, agent: AgentSpec) -> AgentIndex:
+    def of(cls, season: SeasonIndex, agent: AgentSpec) -> AgentIndex:
         """Index the records of an agent."""
-        run, name, grades = lookup.run, agent.name, lookup.grades.get(agent.name, ())
-        own = run.steps.get(name, ()), run.ledger.get(name, ())
-        return cls(lookup, agent, run, lookup.words, lookup.pages[name], *own, grades)
+        run, name, grades = season.run, agent.name, season.grades.get(agent.name, ())
+        records = run.steps.get(name, ()), run.ledger.get(name, ())
+        return cls(season, agent, run, season.words, season.pages[name], *records, grades)
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the agent pages."""
@@ -429,4 +429,4 @@ class AgentIndex:
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""
-        return self.lookup.get(name, agent=self.agent.name, **labels)
+        return self.season.get(name, agent=self.agent.name, **labels)

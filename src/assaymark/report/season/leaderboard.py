@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.messages import Said
+from assaymark.claims.messages import Phrase
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -19,8 +19,8 @@ from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
-from assaymark.report.charts.paths import falls
-from assaymark.report.season.index import Language, SeasonIndex, whole
+from assaymark.report.charts.paths import drawdowns
+from assaymark.report.season.index import Language, SeasonIndex, round_points
 from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
 from assaymark.text import clean
 
@@ -39,9 +39,9 @@ BandNames = tuple[str, str, str]
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     """The axis of all strips of a page: it holds both boundaries and all points, with room for the names."""
-    given = list(points)
-    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in given)))
-    high = max((bands.strong + _ROOM, *(value + _NEAR for value in given)))
+    values = list(points)
+    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in values)))
+    high = max((bands.strong + _ROOM, *(value + _NEAR for value in values)))
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
@@ -105,7 +105,7 @@ def part_figure(
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
             parts += _names(bands, scale, names, _TOP - 10)
         for at, (name_of, weight, points, lowered) in enumerate(rows):
-            # The title stands beside its marks, or above them on a phone.
+            # The title is beside its markers, or above them on a phone.
             top, edge, start, halo = _TOP + height * at, scale.right - 4, scale.left + 4, " halo"
             y, text = top + 32.0, top + 18.5
             if not above:
@@ -129,18 +129,18 @@ def part_figure(
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
         return parts, bottom + 24
 
-    return canvas.both(name, title, desc, draw, HALF)
+    return canvas.views(name, title, desc, draw, HALF)
 
 
 _TOTAL: Final = "season.total"
 
 
-def board_section(index: SeasonIndex) -> b.Section:
+def season_leaderboard(index: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
-    words, n, rows, axes = index.words, index.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
+    words, n, rows, axes = index.words, index.graders, list[b.PageRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(index):
         agent, row = index.agents[place.agent], index.rows.get(place.agent)
-        ranks, total, why = ranks_words(place, words), total_words(index, place), words.text(place.why)
+        ranks, total, reason = ranks_words(place, words), total_words(index, place), words.text(place.why)
         note = words("board.unresolved") if place.first != place.last else ""
         band, spread = band_words(row, words, place.shown), index.tier_range(place.agent, _TOTAL)
         # The range of the whole tier, for an agent that shares it.
@@ -152,29 +152,29 @@ def board_section(index: SeasonIndex) -> b.Section:
         text = words("board.points", points=total) if graded and not points else None
         position: b.Inline = b.Styled(band, "un")
         if ranks:
-            position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
+            position = (b.bold(ranks), *((b.small(note),) if note != reason else ()))
         name = clean(agent.name, 60)
-        rows.append(b.TableRow((
+        rows.append(b.PageRow((
             (b.Linked(name, index.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
-            drawn(index, place.level, points, text),
+            strip_markup(index, place.level, points, text),
             *account_facts(index, place.agent),
-            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
+            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(reason)),
         )))  # fmt: skip
         axes.append((name, *(cell for _, cell in judged_cells(index, place))))
     for path in index.run.paths:
         if path.baseline:
             facts = account_facts(index, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.TableRow((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
-    heads: tuple[b.Inline, ...] = (
+            rows.append(b.PageRow((baseline_row_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+    header: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
-        drawn_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
+        strip_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
         words("board.verdict"),
     )  # fmt: skip
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
-                  columns=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
+    table = b.Table(header, tuple(rows), summary="", stacked=True, style="board season", wide=True,
+                  styles=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
     columns = axis_heads(index)
     parts = b.Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
     about = b.notes((" ".join(board_notes(index)),))
@@ -182,12 +182,12 @@ def board_section(index: SeasonIndex) -> b.Section:
     if unranked := unranked_words(index):
         blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(index)):
-        blocks.append(b.Prose(b.spaced(design, " ")))
+        blocks.append(b.Prose(b.chained(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(index: SeasonIndex) -> list[Rank[Said]]:
+def board_places(index: SeasonIndex) -> list[Rank[Phrase]]:
     """The rows by tier; within a tier, and without a total, by name only."""
     decided = index.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
@@ -197,14 +197,14 @@ def board_places(index: SeasonIndex) -> list[Rank[Said]]:
     )
 
 
-def ranks_words(place: Rank[Said], words: Language) -> str:
+def ranks_words(place: Rank[Phrase], words: Language) -> str:
     """The possible ranks of an agent; empty without a total."""
     if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
-def total_words(index: SeasonIndex, place: Rank[Said]) -> str:
+def total_words(index: SeasonIndex, place: Rank[Phrase]) -> str:
     """A total, the range of its judges if the agent shares its tier, or empty if it was not graded."""
     row = index.rows.get(place.agent)
     if row is None or row.total is None:
@@ -248,7 +248,7 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
 # --- grades -----------------------------------------------------------------------------------------------------------
 
 
-def drawn_head(index: SeasonIndex) -> b.Inline:
+def strip_head(index: SeasonIndex) -> b.Inline:
     """The header of the strip column: the bands, on the axis of every judge's points."""
     words, bands = index.words, index.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
@@ -257,7 +257,7 @@ def drawn_head(index: SeasonIndex) -> b.Inline:
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
+def strip_markup(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
     """The strip of an agent, with the same in words for screen readers."""
     words, bands = index.words, index.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
@@ -271,8 +271,8 @@ def judged_points(index: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
     shown = index.shown(agent)
     pairs = [(grade.composite, index.judge_place(grade.judge) if shown else None) for grade in index.grades[agent]]
-    given = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
-    return tuple(given) if shown or len(given) > 1 else ()
+    ordered = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
+    return tuple(ordered) if shown or len(ordered) > 1 else ()
 
 
 def axis_heads(index: SeasonIndex) -> tuple[str, ...]:
@@ -281,7 +281,7 @@ def axis_heads(index: SeasonIndex) -> tuple[str, ...]:
     return tuple(index.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(index: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
+def judged_cells(index: SeasonIndex, place: Rank[Phrase]) -> list[tuple[str, str]]:
     """The judged columns of an agent as (header, value), or the reason why there is none."""
     words, agent, row = index.words, place.agent, index.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
@@ -302,7 +302,7 @@ def judged_cells(index: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]
         if row.efficiency is not None:
             spread = index.judged(agent, "season.efficiency")
             # It is in proportion to the total.
-            text = lowest_to_highest(spread) if spread and not place.shown else str(whole(row.efficiency))
+            text = lowest_to_highest(spread) if spread and not place.shown else str(round_points(row.efficiency))
             quick = index.link(index.get("season.efficiency", agent=agent), text)
     cells = (gave("season.axis", "reasoning"), gave("season.axis", "evidence"), outcome, quick)
     return list(zip(axis_heads(index), cells, strict=False))
@@ -324,7 +324,7 @@ def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> s
 
 def lowest_to_highest(values: Iterable[float]) -> str:
     """The range of the judges in whole points, with a dash because it is not an interval."""
-    numbers = sorted(map(whole, values))
+    numbers = sorted(map(round_points, values))
     return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
@@ -347,11 +347,11 @@ def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> t
         versus = b.Styled(words("model.accounts.benchmark"), "un")
     elif other is not None and other.nav:
         versus = words.number(100 * (path.nav[-1] / path.start - other.nav[-1] / other.start), 1, sign=True)
-    deepest = words.percent(float(falls(np.array([path.start, *path.nav])).min()))
+    deepest = words.percent(float(drawdowns(np.array([path.start, *path.nav])).min()))
     return returned, versus, index.link(index.get("season.drawdown", **{key: name}), deepest)
 
 
-def baseline_name(name: str, words: Language) -> str:
+def baseline_row_name(name: str, words: Language) -> str:
     """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, said, stand_ins
+from assaymark.claims.messages import Phrase, built_in_text, phrase
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
-from assaymark.report.measurements import Measured
+from assaymark.report.measurements import MeasurementRow
 from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
@@ -24,44 +24,44 @@ _SHOWN, _GROUPS, _RESTS, _MOST = 20, 2, 6, 4
 _ROOM: Final = 160
 _SHARED: Final = ("season.kappa", "contrast", "length.contrast")
 _UNTESTED: Final = "claim.reason.untested_first"
-_NO_LEAD: Final = said("claim.reason.no_lead")
+_NO_LEAD: Final = phrase("claim.reason.no_lead")
 
 
 def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerdict]) -> list[SeasonVerdict]:
     """The supported pairs of agents, if no claim about a single agent is supported; else empty."""
-    if any(one.verdict.publication_level != "no-claim" for one in single):
+    if any(verdict.verdict.publication_level != "no-claim" for verdict in single):
         return []
-    return [one for one in among if one.kind in _PAIRS and one.verdict.publication_level != "no-claim"]
+    return [verdict for verdict in among if verdict.kind in _PAIRS and verdict.verdict.publication_level != "no-claim"]
 
 
-def tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
+def season_tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
     """Count the claims at each level, as (level, number, words)."""
-    seen, words = Counter(verdict.verdict.publication_level for verdict in index.run.decided.verdicts), index.words
-    return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
+    counts, words = Counter(verdict.verdict.publication_level for verdict in index.run.decided.verdicts), index.words
+    return [(level, words.amount(counts[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
+def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
     verdicts, words, parts = index.run.decided.verdicts, index.words, []
-    front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
+    front = sorted((v for v in verdicts if v.kind in _FRONT), key=lambda v: _FRONT.index(v.kind))
     front += _supported_pairs(front, verdicts)
     for level in LEVELS:
-        mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
-        quotes = [said_claim(index, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
+        claims, about = [v for v in front if v.verdict.publication_level == level], Counter[tuple[str, str]]()
+        quotes = [season_quote(index, verdict) for verdict in claims[:_SHOWN]] if level != "no-claim" else []
         # Unsupported claims by subject and first reason; equal ones share a line.
-        hidden = mine if level == "no-claim" else []
+        hidden = claims if level == "no-claim" else []
         # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
-        firsts = [[why.values["agents"] for why in verdict.reasons if why.key == _UNTESTED]
+        firsts = [[reason.values["agents"] for reason in verdict.reasons if reason.key == _UNTESTED]
                   for verdict in hidden if verdict.kind == "first"]  # fmt: skip
         apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
         alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
         for claim in hidden:
-            key = withheld_text(claim, words), words.texts(reasons_of(index, claim)[:1])
+            key = season_subject(claim, words), words.texts(reasons_of(index, claim)[:1])
             if alone and claim.kind == "first":
-                key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+                key = words.text(phrase("claim.withheld.any_first")), words.text(phrase("claim.reason.untested_any"))
             about[key] += 1
-        groups = tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
-                       for (text, why), n in list(about.items())[:_SHOWN])  # fmt: skip
+        groups = tuple(WithheldGroup(text, ((f"{reason} ", False),) if reason else (), n)
+                       for (text, reason), n in list(about.items())[:_SHOWN])  # fmt: skip
         # As many as fit above the fold by their approximate heights, at least one.
         heights = accumulate(
             21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
@@ -71,9 +71,9 @@ def said_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
         rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
         # Only the page of all claims has the rest.
-        left: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
+        link: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
         lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
-        parts.append(_part(words, level, lines[:first], lines[first:], left))
+        parts.append(_part(words, level, lines[:first], lines[first:], link))
     return tuple(parts)
 
 
@@ -89,15 +89,15 @@ def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline
 def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     """The levels that have a claim about an agent, or else about supported pairs with it."""
     parts, words = [], index.words
-    of_agent = [one for one in index.run.decided.verdicts if index.agent.name in one.verdict.claim.subjects]
-    front = [one for one in of_agent if one.kind not in _PAIRS]
+    of_agent = [verdict for verdict in index.run.decided.verdicts if index.agent.name in verdict.verdict.claim.subjects]
+    front = [verdict for verdict in of_agent if verdict.kind not in _PAIRS]
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
-        mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[ClaimQuote | WithheldGroup] = [said_claim(index.lookup, one) for one in mine if level != "no-claim"]
+        mine = [verdict for verdict in front if verdict.verdict.publication_level == level]
+        lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.season, v) for v in mine if level != "no-claim"]
         if level == "no-claim":
-            about = ((withheld_text(one, words), words.texts(reasons_of(index.lookup, one)[:1])) for one in mine)
-            lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
+            about = ((season_subject(v, words), words.texts(reasons_of(index.season, v)[:1])) for v in mine)
+            lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
         if lines:
@@ -112,7 +112,7 @@ def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
     return b.Columns(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
-def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
+def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Phrase, ...]:
     """The reasons of a claim; for an unsupported first rank those that hold for every agent, to hide who leads."""
     if not _unsupported_first(verdict):
         return verdict.reasons
@@ -122,26 +122,26 @@ def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
         return tuple(reasons)
     # Reasons that stop a claim come before mere conditions.
     weak = [why for why in reasons if why.key == "claim.reason.agreement.methodology"]
-    return (*(why for why in reasons if why not in weak), said("claim.reason.no_claimed_lead"), *weak)
+    return (*(why for why in reasons if why not in weak), phrase("claim.reason.no_claimed_lead"), *weak)
 
 
 def _unsupported_first(verdict: SeasonVerdict) -> bool:
     return verdict.kind == "first" and verdict.verdict.publication_level == "no-claim"
 
 
-def withheld_text(verdict: SeasonVerdict, words: Language) -> str:
+def season_subject(verdict: SeasonVerdict, words: Language) -> str:
     """The subject of an unsupported claim."""
     if verdict.withheld is not None:
         return words.text(verdict.withheld)
     return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
+def season_quote(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     """A supported claim with its condition and its text for the clipboard; returns do not depend on judges."""
     run, words = index.run, index.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in index.agents.values()}
-    built_in = stand_ins(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
+    built_in = built_in_text(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
     quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)
@@ -157,9 +157,9 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     if hidden:  # measurements that differ by agent would reveal who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [index.by_id[name] for name in ids[:_RESTS] if name in index.by_id]
-    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(index, decided)
-    blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(index, decided)))
-    blocks += [b.Items(why, "whys")] if why else []
+    said_of = Prose(season_subject(decided, words), "text") if level == "no-claim" else season_quote(index, decided)
+    blocks, reasons = list[Block]([said_of]), tuple(map(words.text, reasons_of(index, decided)))
+    blocks += [b.Items(reasons, "whys")] if reasons else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
               "adversarial": verdict.adversarial_status}  # fmt: skip
     told_of = ((name, f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}")
@@ -171,9 +171,9 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         if named := [words.term("claims.rule", rule) for rule, to in sorted(verdict.fragility.items()) if to == other]:
             key = "claims.rules.same" if other == level else "claims.rules.other"
             rules.append(words(key, rules=words.catalogue.names(named), level=words(f"level.{other}.tag")))
-    blocks += [Prose(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
+    blocks += [Prose(b.chained(fields, " · "), "tuple"), *b.notes(tuple(rules))]
     # Its measurements: kind and subject, the value unless it reveals something unsupported, and the row.
-    rests = list[Inline]()
+    sources = list[Inline]()
     for item in items:
         subjects = sorted(
             baseline_words(value, words) if key == "baseline" else clean(value, 60)
@@ -182,16 +182,16 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         )
         if "dropped" in item.labels:  # a family of judges, which may have the name of an agent
             subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
-        what = words.term("measure", item.name.removeprefix("season."))
-        linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
+        kind = words.term("measure", item.name.removeprefix("season."))
+        linked = f"{kind} ({words.catalogue.names(subjects)})" if subjects else kind
         # Not for an unsupported pair, or an agent that shares its tier.
         shown = level != "no-claim" if "high" in item.labels else not index.hidden(item)
-        value = measured(item, words) if shown else Styled(words("frame.withheld"), "gap")
-        rests.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
+        value = result_words(item, words) if shown else Styled(words("frame.withheld"), "gap")
+        sources.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
     more = len(ids) - len(items)
-    rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
-    if rests:
-        blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(rests), "whys"),), folded="closed"))
+    sources += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
+    if sources:
+        blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(sources), "whys"),), folded="closed"))
     return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
@@ -219,7 +219,7 @@ _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 
 
-def measured(item: Measurement, words: Language) -> str:
+def result_words(item: Measurement, words: Language) -> str:
     """A measurement as a value with its interval and n, or the reason why there is none."""
     if not known(item):
         return state_words(item, words)
@@ -258,7 +258,7 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def worded_row(index: SeasonIndex, measured: Measured) -> Measured:
+def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRow:
     """A row of `SeasonIndex.measured` in the language of the index: kind and subject, value, and records."""
     (item, row), words = measured, index.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), index.hidden(item)
@@ -288,20 +288,20 @@ def worded_row(index: SeasonIndex, measured: Measured) -> Measured:
         level = "" if item.level is None else f", {words.percent(item.level, 0)}"
         interval = f"{ends}{level}" if ends else words("state.no interval")
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
-    agent, own = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
+    agent, grader = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
     kind = "guesses" if item.name == "season.author_probe" else "grades"
-    judges = [judge.name for judge in index.run.plan.panel if item.name != "season.without" or judge.name != own]
+    judges = [judge.name for judge in index.run.plan.panel if item.name != "season.without" or judge.name != grader]
     pairs = [(judge, agent if agent in index.agents else "") for judge in judges]
     if item.name in _ONE_JUDGE:
-        pairs = [(own, agent if agent in index.agents else "")]
+        pairs = [(grader, agent if agent in index.agents else "")]
     elif item.name in _DECIDED:
         kind, pairs = "decisions", [(agent, "")]
-    rests = [
-        Linked(words(f"measured.{kind}", who=clean(who, 60)), place)
-        for who, of in pairs
-        if item.name not in _BOOKS and (place := index.record(kind, who, of))
+    records = [
+        Linked(words(f"measured.{kind}", who=clean(author, 60)), place)
+        for author, of in pairs
+        if item.name not in _BOOKS and (place := index.record(kind, author, of))
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
     cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,
-             Styled(str(row.cells[5]), "en"), b.spaced(rests))  # fmt: skip
+             Styled(str(row.cells[5]), "en"), b.chained(records))  # fmt: skip
     return item, replace(row, cells=cells, key=words.term("measured.group", row.key))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from assaymark.claims.messages import Catalogue, catalogue, languages, said
+from assaymark.claims.messages import Catalogue, catalogue, languages, phrase
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
@@ -20,14 +20,14 @@ from assaymark.plan import Frozen
 from assaymark.records import sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
-from assaymark.report.measurements import STYLES, shown_rows
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
+from assaymark.report.measurements import STYLES, page_rows
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, paginate_by, with_pager
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
+from assaymark.report.season.decisions import DATA, DRAWN, account_figure, holdings_section
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
-from assaymark.report.season.leaderboard import board_section, formula
-from assaymark.report.season.levels import claim_card, level_blocks, said_levels, tally, worded_row
+from assaymark.report.season.leaderboard import formula, season_leaderboard
+from assaymark.report.season.levels import claim_card, level_blocks, localised_row, season_levels, season_tally
 from assaymark.report.season.panel import panel_page
 from assaymark.report.text import LEVELS, block, short_hash
 from assaymark.text import clean
@@ -66,7 +66,7 @@ def site_pages(
 ) -> Iterator[tuple[str, str]]:
     """Every page as path and HTML, one at a time. Equal runs give equal bytes; only the run is read."""
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
-    codes = [one.language for one in catalogues]
+    codes = [source.language for source in catalogues]
     problems = [
         Problem(repr(code), "is no code of a language, such as fr or pt-BR")
         for code in codes
@@ -106,16 +106,16 @@ def season_frame(run: SeasonRun, site: Site = ALONE, index: SeasonIndex | None =
 
 def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
-    words, left = index.words, len(index.agents) - DRAWN
+    words, undrawn = index.words, len(index.agents) - DRAWN
     # The figure of all accounts, and the file with its values; empty without recorded accounts.
-    more = words.say("accounts.more", n=left) if left > 0 else ""
+    more = words.say("accounts.more", n=undrawn) if undrawn > 0 else ""
     accounts, data = account_figure(index, title="", data=DATA, note=more) or (None, "")
     yield _index(index, folder, accounts)
     yield from [(DATA, data)] * bool(data)
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
-    for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
+    for path, rows, parts in with_pager(by_file("claims", paginate_by(cards, lambda _: 1, CARDS)).items(), **named):
         listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
             listing = b.CardList(
@@ -123,14 +123,14 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
             )
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
     yield panel_page(index)
-    for path, measured, parts in beside(index.measured.items(), **named):
+    for path, measured, parts in with_pager(index.measured.items(), **named):
         kinds = ("kind", "about", "value", "interval", "n", "method", "rests")
-        heads, lines = shown_rows(kinds, [worded_row(index, pair) for pair in measured])
+        heads, lines = page_rows(kinds, [localised_row(index, pair) for pair in measured])
         groups = [row.key for row in lines]
         table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
             stacked=True, id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
-            what=words("measured.what"),
+            search=words("measured.what"),
         )  # fmt: skip
         lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")
         blocks = (table if lines else b.Prose(words("measured.none"), "none"),)
@@ -146,7 +146,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     rules, log = (b.Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
     yield b.Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
                tuple(sections), here="method")  # fmt: skip
-    yield from feeds.handed_on(index, folder, frame.site)
+    yield from feeds.feed_files(index, folder, frame.site)
     yield feeds.CARD, feeds.share_card(index)
     yield from agent_pages(index, frame.study or words("nav.index"))
 
@@ -155,14 +155,14 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
 
 
 def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
-    run, words, levels, sections = index.run, index.words, said_levels(index), list[b.Section]()
+    run, words, levels, sections = index.run, index.words, season_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
-    counts = ", ".join(f"{n} {what}" for _, n, what in tally(index))
+    counts = ", ".join(f"{n} {noun}" for _, n, noun in season_tally(index))
     everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
     if accounts is not None:
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
-    sections += [board_section(index), *now_section(index)]
+    sections += [season_leaderboard(index), *holdings_section(index)]
     # The other pages with their contents, and files.
     deeper: list[b.Inline] = [
         (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
@@ -170,7 +170,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     ]
     files = {"verdicts": feeds.VERDICTS, "standings": feeds.STANDINGS, "decisions": feeds.DECISIONS,
              **({"accounts": DATA} if accounts is not None else {})}  # fmt: skip
-    links = b.spaced((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
+    links = b.chained((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
     deeper.append((b.bold(words("index.download")), ": ", links))
     sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", (b.Items(tuple(deeper), "defs"),)))
     if run.notes:
@@ -197,8 +197,8 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     state: b.Inline = ""
     if key:
         drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>')
-        drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
-        state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
+        drawn, noun = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
+        state = b.bold(words(f"index.state.{key}_name")), " ", noun, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(index)
     quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.ClaimQuote)]
     return b.Page(
@@ -208,7 +208,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
             level_blocks(levels),
             b.Prose((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
-        aside=(*aside, b.spaced(follow, " · ")),
+        aside=(*aside, b.chained(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
         here="index", description=quoted[0].copy if quoted else lede,
         picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
@@ -245,9 +245,9 @@ def _rules(index: SeasonIndex) -> b.Page:
     run, plan, words = index.run, index.run.scoring, index.words
     groups: dict[str, list[tuple[b.Inline, ...]]] = {}
     for group, name, value, key in season_rules(run.plan):
-        row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(said(f"field.{key}"))
+        row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(phrase(f"field.{key}"))
         groups.setdefault(group, []).append(row)
-    heads = words("rules.field"), words("rules.value"), words("rules.meaning")
+    columns = words("rules.field"), words("rules.value"), words("rules.meaning")
     facts = (
         (words("rules.season"), clean(run.plan.name, 80)), (words("rules.locked"), words.day(run.locked_at)),
         (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
@@ -260,7 +260,7 @@ def _rules(index: SeasonIndex) -> b.Page:
     bands = b.Group(words("rules.bands"), (b.Prose(words("rules.bands_note"), "cap"), b.Terms(band_rows)))
     tables = tuple((b.Group(title, (table,)),) for title, table in weight_tables(plan, words))
     fields = tuple(
-        b.Group(words.term("rules.group", name), (b.Table(heads, tuple(rows), summary="", stacked=True),))
+        b.Group(words.term("rules.group", name), (b.Table(columns, tuple(rows), summary="", stacked=True),))
         for name, rows in groups.items()
     )
     # The formula of a total, sentence by sentence.
@@ -313,24 +313,24 @@ def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
         if isinstance(value, Frozen):
             for inner, info in type(value).model_fields.items():
                 shown = info.alias or inner
-                rows.append((name, shown, _written(inner, getattr(value, inner)), f"{name}.{shown}"))
+                rows.append((name, shown, _field_text(inner, getattr(value, inner)), f"{name}.{shown}"))
         elif name == "strategies":
-            rows += [(name, agent, _written("prompt", text), name) for agent, text in sorted(value.items())]
+            rows += [(name, agent, _field_text("prompt", text), name) for agent, text in sorted(value.items())]
         elif name in ("agents", "panel"):
             for spec in sorted(value, key=lambda entry: entry.name):
-                given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
-                given = {"model": given.pop("model"), "family": given.pop("family"), **given}
-                words = ", ".join(f"{key} = {_toml(setting)}" for key, setting in given.items() if setting != {})
+                settings = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
+                settings = {"model": settings.pop("model"), "family": settings.pop("family"), **settings}
+                words = ", ".join(f"{key} = {_toml(setting)}" for key, setting in settings.items() if setting != {})
                 rows.append((name, spec.name, words, name))
         else:
-            rows.append((OWN, name, _written(name, value), f"{OWN}.{name}"))
+            rows.append((OWN, name, _field_text(name, value), f"{OWN}.{name}"))
     silent = _NOT_RECORDED | (set() if season.has_books else {(OWN, "capital"), (OWN, "currency")})
     if season.recorded:
         rows = [row for row in rows if row[0] != "rules" and row[:2] not in silent]
     return sorted(rows, key=lambda row: row[0] != OWN)
 
 
-def _written(name: str, value: Any) -> str:
+def _field_text(name: str, value: Any) -> str:
     """A value as written in the file; for a path its last part, for a long text its digest."""
     if value is None or (name == "prompt" and not value):
         return ""
@@ -356,29 +356,29 @@ def _toml(value: Any) -> str:
 
 def weight_tables(plan: ScoringPlan, words: Language) -> Iterator[tuple[str, b.Table]]:
     """The weights of the components and of all parts of both axes, in percent, with their titles."""
-    heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
+    columns, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
     shares = plan.composite.shares(outcome=True)
     whole: list[tuple[b.Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
     tables = [(words("weights.composite"), whole)]
-    for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
+    for axis, parts, omitted in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
         rows: list[tuple[b.Inline, ...]] = []
         for part in parts:
             twice = (b.small(words("weights.twice")),) if part.name in PROCESS else ()
             rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
-        for part in left:  # the season has no field for it; its weight is shared by the others
+        for part in omitted:  # the season has no field for it; its weight is shared by the others
             note = b.small(words("weights.not_applicable", weight=number(part.weight, "g")))
             rows.append(((words.part(part), note), "0"))
         tables.append((words(f"weights.{axis}", n=words.few(len(parts))), rows))
     for title, rows in tables:
-        yield title, b.Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
+        yield title, b.Table(columns, tuple(rows), frozenset((1,)), "", style="slim")
 
 
 def _changelog(index: SeasonIndex) -> b.Page:
     """The scoring plans of the package and the season's own, newest first, each compared with the one before it."""
-    words, own = index.words, index.run.scoring
+    words, scoring = index.words, index.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]
-    if own.version not in {plan.version for plan in plans}:
-        plans.append(own)
+    if scoring.version not in {plan.version for plan in plans}:
+        plans.append(scoring)
 
     def shown(value: Any) -> str:
         if isinstance(value, list):
@@ -410,7 +410,7 @@ def _changelog(index: SeasonIndex) -> b.Page:
             unchanged = words.catalogue.names([words.term("scoring.whole", name) for name in same])
             blocks += [b.Prose(words("changelog.same", fields=unchanged))] if same else []
         title = words(key) if words.has(key) else clean(plan.title, 120)
-        tag = words("changelog.here") if plan.version == own.version else ""
+        tag = words("changelog.here") if plan.version == scoring.version else ""
         sections.append(b.Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
     return b.Page("changelog.html", words("changelog.title"), words("changelog.lede"), (*sections[::-1],),
                 here="changelog", styles=_RULES)  # fmt: skip
@@ -430,10 +430,10 @@ def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     fields = [name for name in new if name not in ("version", "title")]
     changed = [
-        (name, one.get(name), two.get(name))
+        (name, old_values.get(name), new_values.get(name))
         for top in fields
-        for one, two in [(flat(top, old[top]), flat(top, new[top]))]
-        for name in dict.fromkeys((*one, *two))
-        if one.get(name) != two.get(name)
+        for old_values, new_values in [(flat(top, old[top]), flat(top, new[top]))]
+        for name in dict.fromkeys((*old_values, *new_values))
+        if old_values.get(name) != new_values.get(name)
     ]
     return changed, [name for name in fields if old[name] == new[name]]

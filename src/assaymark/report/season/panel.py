@@ -11,10 +11,10 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.records.judgments import SEASON_RECORDS
-from assaymark.report.season.index import SeasonIndex, whole
-from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
-from assaymark.report.season.levels import measured, state_words
-from assaymark.report.text import known, limits, part_of
+from assaymark.report.season.index import SeasonIndex, round_points
+from assaymark.report.season.leaderboard import band_words, judged_points, strip_head, strip_markup
+from assaymark.report.season.levels import result_words, state_words
+from assaymark.report.text import detail_of, known, limits
 from assaymark.text import clean
 
 LARGE: Final = 10.0
@@ -73,11 +73,11 @@ def panel_page(index: SeasonIndex) -> b.Page:
         if (floor := index.get(f"season.{kind}", **{label: name})) is None:
             continue
         value = words("noise.points", value=floor.value) if known(floor) else words.term("state", floor.state)
-        freedom = part_of(floor, "freedom")
-        rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
-        rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
-        who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
-        floors.append((who, b.Linked(value, index.href(floor)), rests))
+        freedom = detail_of(floor, "freedom")
+        basis = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
+        basis = basis if freedom is None else words("noise.free", rests=basis, n=int(freedom))
+        subject = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
+        floors.append((subject, b.Linked(value, index.href(floor)), basis))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
     records = b.Linked(words("panel.records"), f"{index.up}{SEASON_RECORDS}") if index.run.records else ""
@@ -107,7 +107,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
     verbose = any(index.get("season.verbosity", judge=judge.name) for judge in index.run.plan.panel)
 
     def value(item: Measurement | None, missing: str = words("state.not measured")) -> str:
-        return b.Linked(missing if item is None else measured(item, words), index.href(item))
+        return b.Linked(missing if item is None else result_words(item, words), index.href(item))
 
     for judge in index.run.plan.panel:
         kind = "human" if judge.human else "reference" if judge.built_in else "model"
@@ -129,8 +129,8 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
         ]  # fmt: skip
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
-    heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
-    yield b.Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
+    columns = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
+    yield b.Table(columns, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
     rows = []
     for agent in index.agents:
         row, ends = index.rows.get(agent), index.judged(agent, "season.composite")
@@ -139,18 +139,18 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
             to = f"{index.pages[agent]}#graded"
             numbers = [b.Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
         absent = words("agreement.absent", judges=words.names(row.absent)) if row is not None and row.absent else ""
-        strip = drawn(index, index.run.decided.place(agent).level, judged_points(index, agent))
+        strip = strip_markup(index, index.run.decided.place(agent).level, judged_points(index, agent))
         name = b.Linked(clean(agent, 60), index.pages[agent])
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
-    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(index),
+    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), strip_head(index),
                  words("agreement.band"))  # fmt: skip
     points = []
     for at, judge in enumerate(index.run.plan.panel):
-        given = [(agent, value) for agent in index.agents for value, who in judged_points(index, agent) if who == at]
-        scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
+        scored = [(agent, value) for agent in index.agents for value, who in judged_points(index, agent) if who == at]
+        scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in scored)
         points += [JudgeWords(at, clean(judge.name, 60), scores)] if scores else []
     yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
-                  columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
+                  styles=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 
 def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
@@ -181,11 +181,11 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
         if (item := index.get("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
-    icc = part_of(two, "icc")
+    icc = detail_of(two, "icc")
     reach = "" if icc is None else words.number(icc, 2)
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
-    heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
-    table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
+    columns = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
+    table = b.Table(columns, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
     yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Prose(words("people.note"))))
 
 
@@ -200,21 +200,21 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
         return None
     rows = list[tuple[b.Inline, ...]]()
     for judge, item in ((judge, item) for judge, item in items if item is not None):
-        gap, over = item.value, item.n_of == "periods"
-        n = item.n if over else int(part_of(item, "n_own") or 0)
-        rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
-        large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
+        difference, over = item.value, item.n_of == "periods"
+        n = item.n if over else int(detail_of(item, "n_own") or 0)
+        basis = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
+        large, state = difference is not None and abs(difference) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
         if item.low is not None and item.high is not None:
-            interval, large = f"{words.span(item.low, item.high, 1, sign=True)} ({rests})", False
-        if gap is None:
+            interval, large = f"{words.span(item.low, item.high, 1, sign=True)} ({basis})", False
+        if difference is None:
             reading = words("preference.none")
         elif item.low is None or item.high is None:
             # The change of its family's totals without it; within a tier that would reveal totals.
-            mine = [one.name for one in index.agents.values() if one.family == judge.family and index.shown(one.name)]
+            kin = [one.name for one in index.agents.values() if one.family == judge.family and index.shown(one.name)]
             moved = [
                 words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
-                for name in mine
+                for name in kin
                 if (change := _without(index, name, judge.name)) is not None
             ]
             size = words("preference.large", points=LARGE) if large else ""
@@ -225,23 +225,23 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
             reading = words("preference.harsher", high=-item.high)
         else:
             key = "preference.unshown_periods" if over else "preference.unshown"
-            reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
+            reading = words(key, n=n, reach=round_points(max(-item.low, item.high)))
         # An interval over periods is about these agents only.
-        if gap is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
+        if difference is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
             reading += f" {words('preference.alone')}"
         points = [
             words("state.not defined") if value is None else words.number(value, 1, sign=True)
-            for value in (part_of(item, "own"), part_of(item, "others"), gap)
+            for value in (detail_of(item, "own"), detail_of(item, "others"), difference)
         ]
         link = index.href(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
         rows.append((clean(judge.name, 60), *points[:2], shown, interval, reading))
     levels = (one.level for one in index.all("season.self_preference") if one.level)
     level = words("preference.interval", level=words.percent(next(levels, 0.95), 0))
-    heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
+    header = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
-    return b.Table(heads, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
+    return b.Table(header, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", styles=columns)
 
 
 def _without(index: SeasonIndex, agent: str, judge: str) -> float | None:
@@ -262,15 +262,15 @@ def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
     asked = []
-    for name, item in ((one.name, index.get("season.author_probe", judge=one.name)) for one in index.run.plan.panel):
+    for name, item in ((spec.name, index.get("season.author_probe", judge=spec.name)) for spec in index.run.plan.panel):
         # The share of correct author guesses of a judge, and that by chance.
         judge = clean(name, 60)
         if not known(item):
             state = [] if item is None else [words.term("state", item.state)]
-            asked += [words("probe.state", judge=judge, state=one) for one in state]
+            asked += [words("probe.state", judge=judge, state=spec) for spec in state]
             continue
-        chance = part_of(item, "chance") or 1 / max(len(index.agents), 1)
-        hits = int(part_of(item, "hits") or round(item.value * item.n))
+        chance = detail_of(item, "chance") or 1 / max(len(index.agents), 1)
+        hits = int(detail_of(item, "hits") or round(item.value * item.n))
         ends = limits(item, lambda low, high: words.range(f"{100 * low:.0f}", words.percent(high, 0)),
                       words("state.no interval"))  # fmt: skip
         text = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
@@ -279,13 +279,13 @@ def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
         asked.append(f"{text} {words('probe.above' if above else 'probe.within')}")
     names = [
         (clean(name, 80), words.term("blinding", state), words.amount(n),
-         words.term("blinding.why", REASONS.get(why, why)))
-        for (name, state, why), n in sorted(counts.items())
+         words.term("blinding.why", REASONS.get(reason, reason)))
+        for (name, state, reason), n in sorted(counts.items())
     ]  # fmt: skip
     blocks: list[b.Block] = [b.Items((*sentences, *(asked or [words("probe.none")])), "lines")]
     if names:
-        heads = tuple(map(words, ("blinding.name", "blinding.done", "blinding.count", "blinding.reason")))
-        table = b.Table(heads, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
+        columns = tuple(map(words, ("blinding.name", "blinding.done", "blinding.count", "blinding.reason")))
+        table = b.Table(columns, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
         rest = (words("blinding.rest", n=len(names) - _LINES),) if len(names) > _LINES else ()
         blocks.append(b.Group(words("blinding.names"), (table, *b.notes(rest)), folded="closed"))
     return tuple(blocks)

@@ -11,8 +11,8 @@ from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
-from assaymark.report.charts.canvas import POINTED, JudgeWords, told
-from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
+from assaymark.report.charts.canvas import POINTED, JudgeWords, text_alternative
+from assaymark.report.charts.grids import RankRow, binned, rank_bars, rank_heads, scale_use
 from assaymark.report.charts.intervals import ForestRow, forest
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
 from assaymark.report.study.checks import family_words, significant
@@ -31,7 +31,7 @@ def single_section(index: RunIndex) -> b.Section:
         if item is None:
             continue
         of = index.linked(item, lambda m: f"{count(round(m.value))}{t.count_in(m, 'family', '', ' of ')}")
-        both = (t.count_in(item, "overlap"), count(only_alone(item))) if known(item) and item is not panel else ("", "")
+        both = (t.count_in(item, "overlap"), count(lone_finds(item))) if known(item) and item is not panel else ("", "")
         rows.append((title, of, *both))
     if known(panel):
         above = sum(value > panel.value for value in alone)
@@ -41,8 +41,8 @@ def single_section(index: RunIndex) -> b.Section:
             "over all differences on the dimensions; it decides no claim. More findings of one judge are no evidence "
             f"of more differences between agents: {lead}what one judge alone finds is not supported."
         )
-    heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
-    discoveries = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
+    columns = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
+    discoveries = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
     group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if singles else None
     pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in index.all("single.rho")})
     orders = [
@@ -63,7 +63,7 @@ def single_section(index: RunIndex) -> b.Section:
         how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
         sentences.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
     if counts:
-        extra = sum(only_alone(m) for m in counts)
+        extra = sum(lone_finds(m) for m in counts)
         some = f"Together they find {t.plural(extra, 'difference')} significant that the panel does not find."
         sentences.append(some if extra else "None finds a significant difference that the panel does not find.")
     return b.section("single", "Would one judge have said the same?", " ".join(sentences), group, rho)
@@ -75,7 +75,7 @@ def rho_words(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def only_alone(item: Measurement) -> int:
+def lone_finds(item: Measurement) -> int:
     """The number of significant contrasts of a judge that the panel does not find in the same direction."""
     only, overlap = item.detail.get("only"), item.detail.get("overlap")
     if isinstance(only, (list, tuple)):
@@ -110,7 +110,7 @@ def ranks_section(index: RunIndex) -> b.Section:
         (clean(agent, 60), placed[agent], ranked[agent].ranks[0], ranked[agent].level) for agent in placed
     ]
     rows += [(clean(agent, 60), None, 0, "no-claim") for agent in order[len(placed) :]]
-    heads, body, texts, values = place_heads(places), [], [], []
+    heads, body, texts, values = rank_heads(places), [], [], []
     for agent, (name, drawn, *_) in zip(order, rows, strict=True):
         cells: list[Inline] = [b.HATCHED] * len(heads)
         if drawn is not None:
@@ -126,7 +126,7 @@ def ranks_section(index: RunIndex) -> b.Section:
     title = "Share of resamples in which an agent takes each rank"
     wide, narrow = rank_bars("ranks", rows, places, title, desc)
     caption = (
-        f"Share of {draws_words(firsts)} in which an agent takes each rank; ties share their ranks. The filled bar is "
+        f"Share of {draw_counts(firsts)} in which an agent takes each rank; ties share their ranks. The filled bar is "
         "the supported rank. A dashed row is an agent that shares its tier."
     )
     data = b.Table(("Agent", *(f"rank {place}" for place in range(1, places + 1))), tuple(values))
@@ -151,10 +151,10 @@ def rank_shares(index: RunIndex) -> dict[str, tuple[float, ...]]:
     return by_agent
 
 
-def draws_words(items: Sequence[Measurement]) -> str:
+def draw_counts(items: Sequence[Measurement]) -> str:
     """The number of resamples, how many clusters they draw, and whether they are exhaustive."""
     lead = "all " if items[0].detail.get("exact") else ""
-    return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.sizes(items[0])}"
+    return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.n_words(items[0])}"
 
 
 # --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
@@ -169,7 +169,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
-    heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
+    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
     families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", dimension=AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:
@@ -220,7 +220,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     )
     return b.section(
         "stability", "Does each order hold without any one judge family?", answer,
-        b.notes([note] if overall else []), b.table_of(heads, rows, 5),
+        b.notes([note] if overall else []), b.table_of(columns, rows, 5),
         b.table_of(("Pair", *without, "Result"), pairs if families else (),
                  summary="Every pair of the overall score without each judge family"),
         b.table_of(("Score", *left_out), rho, len(dropped),
@@ -243,11 +243,11 @@ def agreement_section(index: RunIndex) -> b.Section:
     ordered = _measured(index)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
-        (index.title(d), *("not defined" if (value := t.real(m.detail.get("pairs", {}).get(name))) is None
+        (index.title(d), *("not defined" if (value := t.as_float(m.detail.get("pairs", {}).get(name))) is None
                           else number(value) for name in names))
         for d, m in ordered
     ]  # fmt: skip
-    heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
+    columns = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
     order, by_format, rules = {name: at for at, name in enumerate(index.dimensions)}, [], Rules.of(index.study)
     within = [m for m in index.all(KAPPA) if "format" in m.labels]
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
@@ -282,14 +282,14 @@ def agreement_section(index: RunIndex) -> b.Section:
     )
     liking = index.get("panel.variance", dimension=AGGREGATE, part="judge x agent")
     if fleiss is not None and index.study.rubric.coefficient == "kappa":
-        body.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
+        body += [f"Unweighted Fleiss κ on the overall score is {t.as_text(fleiss)}. It is reported and gates nothing."]
     if overlap is not None:
         much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
         much += "." if worth is None else f": {t.state_words(worth)}."
         if known(worth):
             much = f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} "
             much += "independent judges."
-        body.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
+        body.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.as_text(overlap)}. {much}")
     if known(alone):
         # Judges that lower the panel's alpha: without them it is significantly higher.
         without = alone.detail.get("without", {})
@@ -315,7 +315,7 @@ def agreement_section(index: RunIndex) -> b.Section:
     return b.section(
         "agreement", "Do the judges agree?", agreement_words(index),
         kappa_figure(index), b.notes(body), agreement_table(index),
-        b.table_of(heads, pairs if names else (), len(names), f"{index.sign} of each pair of judges"),
+        b.table_of(columns, pairs if names else (), len(names), f"{index.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
         formats if by_format else None, _scale(index, ordered),
     )  # fmt: skip
@@ -348,16 +348,16 @@ def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Fig
     for at, name in enumerate(titles):
         mostly = []
         for row, shares_of in rows:
-            shares, given = shares_of[at], "no marks"
+            shares, mode = shares_of[at], "no marks"
             if shares is not None:
-                given = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
-            mostly.append(f"{row} {given}")
+                mode = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
+            mostly.append(f"{row} {mode}")
         texts.append(JudgeWords(at, name, ", ".join(mostly)))
     for row, shares_of in rows:
         for judge, shares in zip(titles, shares_of, strict=True):
             cells.append((f"{row}, {judge}", *(["no marks"] * len(marks) if shares is None else map(percent, shares))))
     title = f"How each judge used the marks {index.study.scale_text}"
-    wide, narrow = scale_use("scale", titles, rows, title, told(texts), marks)
+    wide, narrow = scale_use("scale", titles, rows, title, text_alternative(texts), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     table_ = b.Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
     return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(texts))
@@ -395,13 +395,13 @@ def agreement_table(index: RunIndex) -> b.Table | None:
         bootstrap, by, status = t.bootstrap_of(item), index.gating_note(dimension), index.status(dimension)
         gate = t.AGREES[status] if status else "no gate"
         rows.append((
-            index.title(dimension), index.link(item, t.shown(item)), t.limits(item),
+            index.title(dimension), index.link(item, t.as_text(item)), t.limits(item),
             span(*bootstrap) if bootstrap else "no interval", count(item.n),
             t.count_in(item, "clusters", "not stated"), index.linked_value("kappa.fleiss", dimension=dimension),
             index.linked_value("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
-    heads = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
-    return b.table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
+    columns = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
+    return b.table_of(columns, rows, 7, "The same as a table, with Fleiss κ and redundancy")
 
 
 def _bracketed(note: str, sign: str = "") -> str:
@@ -417,8 +417,8 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
         gating, by, status = index.gating(dimension), index.gating_note(dimension), index.status(dimension)
         within = tuple(m.value for m in index.known(KAPPA, dimension=dimension)
                        if "format" in m.labels and not m.state.startswith("too few"))  # fmt: skip
-        own = gating.value if gating and "format" in gating.labels else None
-        rows.append((index.title(dimension), item, status, by, own, within))
+        format_kappa = gating.value if gating and "format" in gating.labels else None
+        rows.append((index.title(dimension), item, status, by, format_kappa, within))
         word = t.AGREES[status] if status else "no gate"
         words = f"{t.estimate(item)}, {word}" if known(item) else t.state_words(item)
         texts.append((rows[-1][0], words + _bracketed(by)))

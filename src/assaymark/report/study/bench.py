@@ -62,7 +62,7 @@ class SentenceRecord:
     href: str
 
 
-def checkable(index: RunIndex, verdict: Verdict) -> SentenceRecord:
+def sentence_record(index: RunIndex, verdict: Verdict) -> SentenceRecord:
     """The record of one verdict."""
     level, supported, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
@@ -74,24 +74,24 @@ def checkable(index: RunIndex, verdict: Verdict) -> SentenceRecord:
         if worse:
             fixes = [f"Not supported without a condition under {t.listing(worse, last='or')}."]
     elif not supported and kind == "first":  # one agent's own fields would show that it leads
-        fixes = [checks.fix_words(index, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
+        fixes = [checks.fix_words(index, "agreement" if "agreement" in checks.blockers(verdict) else "stability")]
     else:
-        fixes = [checks.fix_words(index, name, verdict) for name in checks.binding(verdict)]
+        fixes = [checks.fix_words(index, name, verdict) for name in checks.binding_fields(verdict)]
     # The five gates up to the one that stops; for an unsupported sentence only words that fit both directions.
     by_gate: list[list[checks.Check]] = [[] for _ in GATES]
-    for check in checks.checked(index, verdict)[0]:
+    for check in checks.checks_of(index, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
     steps = list[SentenceGate]()
-    for at, mine in enumerate(by_gate):
+    for at, gate_checks in enumerate(by_gate):
         if steps and steps[-1].state in ("stops", "unreached"):
             steps.append(SentenceGate("unreached"))
             continue
-        effects = [check.effect for check in mine]
+        effects = [check.effect for check in gate_checks]
         state = next((effect for effect in ("stops", "condition") if effect in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
         # For a gate that is passed, the text of its first check.
-        body = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
-            str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
+        body = "; ".join(_short(check) for check in gate_checks if check.effect == state and state) or (
+            str(gate_checks[0].text).partition("; adjusted")[0] if gate_checks else "not tested"
         )
         strip, line, item = None, "", index.gating(verdict.claim.dimension) if at == 0 else None
         if known(item):
@@ -101,13 +101,13 @@ def checkable(index: RunIndex, verdict: Verdict) -> SentenceRecord:
             strip = Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
             if kind != "cell":
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-                line = f"{index.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
+                line = f"{index.gating_words(verdict.claim.dimension)}{t.interval_of(item)}; {number(needed)} needed"
         if at == 0:
             steps.append(SentenceGate(state, line or body, strip, "" if item is None else index.links.get(item.id, "")))
         elif at == 4:
-            own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
-            people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
-            line = "; ".join((checks.own_tests_words(index), *people)) if own or not state else body
+            failed = state if any(check.effect and check.name == "Judges’ own tests" for check in gate_checks) else ""
+            people = [_short(c) for c in gate_checks if c.name == "People" and c.text != "not graded by people"]
+            line = "; ".join((checks.own_tests_words(index), *people)) if failed or not state else body
             strip = own_tests_strip(index, "q" if checks.failed_judges(index) else "p")
             steps.append(SentenceGate(state, line, strip, "datasheets.html" if index.run.datasheets else ""))
         else:
@@ -171,11 +171,11 @@ def _measured(index: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[St
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
-        gap = t.gap_words(item, sign).replace(" points", "")
+        difference = t.difference(item, sign).replace(" points", "")
         # The p-value without judges from the agents' own makers.
-        ps = [q for _, m in _pairs(index, verdict, "recusal.contrast") if (q := t.part_of(m, "p")) is not None]
+        ps = [q for _, m in _pairs(index, verdict, "recusal.contrast") if (q := t.detail_of(m, "p")) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
-        return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
+        return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{difference}; above 0 needed{p}"
     if at == 2:
         every = (_pairs(index, verdict, "lofo.contrast", dropped=family) for family in index.study.families)
         drops = [min(value for value, _ in contrasts) for contrasts in every if contrasts]
@@ -219,7 +219,7 @@ def own_tests_strip(index: RunIndex, mark: str) -> Strip | None:
 # --- the data ---------------------------------------------------------------------------------------------------------
 
 
-def about_agents(index: RunIndex) -> tuple[Verdict, ...]:
+def agent_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
     """The verdicts that the bench can show: all except those about control texts."""
     return tuple(v for v in ordered_verdicts(index) if kind_of(v.claim) != "cell")
 
@@ -237,7 +237,7 @@ def flip_words(index: RunIndex) -> str:
     )
 
 
-def tally(index: RunIndex, rule: str = "") -> list[int]:
+def rule_tally(index: RunIndex, rule: str = "") -> list[int]:
     """Count the claims at each level, under the locked rule or another one. A rule that cannot reject supports none."""
     verdicts = index.run.verdicts
     if rule and not any(rule in v.fragility for v in verdicts):
@@ -258,26 +258,26 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
 
     def template(text: str, subjects: Sequence[str], score: str) -> int:
         """A text as a template with fields for agents and score, if filling them in restores the text exactly."""
-        shown, where = [clean(name, 80) for name in subjects], score_words(score)
-        pattern = text.replace(f"on {where}", "on {s}")
+        shown, score_name = [clean(name, 80) for name in subjects], score_words(score)
+        pattern = text.replace(f"on {score_name}", "on {s}")
         for at, name in enumerate(shown):
             pattern = pattern.replace(name, f"{{{at}}}")
         back = pattern
         for at, name in enumerate(shown):
             back = back.replace(f"{{{at}}}", name)
-        return place(pattern if back.replace("{s}", where) == text and "{" not in text else text)
+        return place(pattern if back.replace("{s}", score_name) == text and "{" not in text else text)
 
     place("")  # for missing links
     # Every alternative to the locked rule: its id, its words, and why it cannot reject.
     rules = sorted({name for v in index.run.verdicts for name in v.fragility})
     others = [(name, rule_words(name), "") for name in rules]
-    if FLIP not in rules and (why := flip_words(index)):
-        others.append((FLIP, rule_words(FLIP), why))
-    for verdict in about_agents(index):
+    if FLIP not in rules and (note := flip_words(index)):
+        others.append((FLIP, rule_words(FLIP), note))
+    for verdict in agent_verdicts(index):
         kind, dimension = kind_of(verdict.claim), verdict.claim.dimension
         if pages.get(dimension) != path:
             continue
-        row, supported = checkable(index, verdict), verdict.publication_level != "no-claim"
+        row, supported = sentence_record(index, verdict), verdict.publication_level != "no-claim"
         # For an unsupported sentence, neither text nor order may depend on its direction.
         names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
         places = [agents.index(name) for name in sorted(names)]
@@ -285,7 +285,7 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
         hidden = not supported and kind == "first"
         under = [t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)) for name, *_ in others]
         levels = "".join(
-            "3" if why else "2" if hidden else str(at) for at, (*_, why) in zip(under, others, strict=True)
+            "3" if note else "2" if hidden else str(at) for at, (*_, note) in zip(under, others, strict=True)
         )
         shown = []
         for gate in row.gates:
@@ -306,13 +306,13 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
             # The agents of a template, in the order of the sentence.
             *([[agents.index(name) for name in names]] if supported else []),
         ]  # fmt: skip
-    source = t.copied("#", "#", index.study.title or index.study.name, index.run.locked_at, index.run.plan_hash)
+    source = t.clipboard_text("#", "#", index.study.title or index.study.name, index.run.locked_at, index.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
         "scores": [[d, score_words(d)] for d in dimensions],
         "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
-        "records": records, "rules": [["", "the preregistered rule", "", tally(index)],
-                                      *([name, sentence, why, tally(index, name)] for name, sentence, why in others)],
+        "records": records, "rules": [["", "the preregistered rule", "", rule_tally(index)],
+                                      *([name, words, note, rule_tally(index, name)] for name, words, note in others)],
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
@@ -335,9 +335,9 @@ def all_built_in(index: RunIndex) -> tuple[bool, bool]:
     return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
 
-def benches(index: RunIndex) -> dict[str, str]:
+def bench_pages(index: RunIndex) -> dict[str, str]:
     """The page of the bench for each score: one page for all scores if there are few enough sentences."""
-    scored, several = [d for d in index.dimensions if index.on(d)], len(about_agents(index)) > MOST
+    scored, several = [d for d in index.dimensions if index.on(d)], len(agent_verdicts(index)) > MOST
     if index.run.table is not None:
         return {d: f"sentences-{at:03d}.html" if several else "sentences.html" for at, d in enumerate(scored, 1)}
     return {d: f"sentences-{at:03d}.html" if at and several else "index.html" for at, d in enumerate(scored)}
@@ -345,13 +345,13 @@ def benches(index: RunIndex) -> dict[str, str]:
 
 def first_scores(index: RunIndex) -> dict[str, str]:
     """The pages with a bench, each with the first of its scores."""
-    return {path: dimension for dimension, path in reversed(benches(index).items())}
+    return {path: dimension for dimension, path in reversed(bench_pages(index).items())}
 
 
-def bench(index: RunIndex, path: str) -> Markup:
+def bench_markup(index: RunIndex, path: str) -> Markup:
     """The bench of one page: opened at the first supported pair on the overall score, else at the first sentence."""
-    order, every, copying = {"pair": 0, "first": 1, "within": 2}, about_agents(index), names_allowed(index)
-    pages, study, run = benches(index), index.study, index.run
+    order, every, copying = {"pair": 0, "first": 1, "within": 2}, agent_verdicts(index), names_allowed(index)
+    pages, study, run = bench_pages(index), index.study, index.run
 
     def rank(verdict: Verdict) -> tuple[int, bool, int]:
         claim = verdict.claim
@@ -366,7 +366,7 @@ def bench(index: RunIndex, path: str) -> Markup:
     if verdict.publication_level == "no-claim" or kind == "within":
         names = tuple(sorted(names))
     other = names[1] if len(names) > 1 else next((agent for agent in index.agents if agent != names[0]), names[0])
-    entry, data = checkable(index, verdict), bench_data(index, pages, path, copying)
+    entry, data = sentence_record(index, verdict), bench_data(index, pages, path, copying)
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
@@ -376,7 +376,7 @@ def bench(index: RunIndex, path: str) -> Markup:
         row = (level, prose(words, 400), index.claims.get(claim.id, ""))
         listed.setdefault(claim.dimension, []).append(row)
     condition = " ".join(filter(None, (entry.built_in, *entry.also)))
-    copy = t.copied(entry.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
+    copy = t.clipboard_text(entry.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in index.agents],
@@ -399,6 +399,6 @@ def sentence_pages(index: RunIndex) -> Iterator[Page]:
             if path == "sentences.html":
                 title, lead = "Sentences", "Any sentence about these systems, with what decides it."
             yield Page(
-                path, title, lead, blocks=(bench(index, path),), up=Linked("Overview", "index.html"), here="overview",
-                styles=("bench.css",), scripts=("page.js", "bench.js"),
+                path, title, lead, blocks=(bench_markup(index, path),), up=Linked("Overview", "index.html"),
+                here="overview", styles=("bench.css",), scripts=("page.js", "bench.js"),
             )  # fmt: skip

@@ -78,7 +78,7 @@ def cap_words(field: str) -> str:
     return _CAPS.get(field) or clean(field.replace("_", " "), 40)
 
 
-def stopping(verdict: Verdict) -> tuple[str, ...]:
+def blockers(verdict: Verdict) -> tuple[str, ...]:
     """The fields that leave a claim unsupported."""
     return tuple(cap.field for cap in verdict.caps if cap.level == "no-claim" and not cap.lifted)
 
@@ -95,7 +95,7 @@ def significant(index: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
     return [v for v in index.on(dimension, "pair") if is_significant(index, v)]
 
 
-def checked(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
     have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
 
@@ -113,7 +113,7 @@ def checked(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple
             stable = verdict.stability_status == "stable"
             rows = [
                 ("Number of the rule", "", "not measured" if control is None else index.link(
-                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.said}")),
+                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.result}")),
                 ("Agreement", "agreement", index.link(item, agreed)),
                 ("Without any one judge family", "stability",
                  "holds without any one judge family" if stable else "depends on one of them"),
@@ -140,46 +140,46 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
     # Significance and stability share one field: the first of them that fails limits the claim.
     survives = is_significant(index, verdict) if tested else verdict.stability_status != "stable"
-    gap = "not tested"
+    result = "not tested"
     if not tested:
-        gap = "significance not tested: the table came without contrasts"
+        result = "significance not tested: the table came without contrasts"
     elif item is not None and not known(item):
-        gap = t.state_words(item)
+        result = t.state_words(item)
     elif verdict.p is not None and adjusted is not None:
         level = t.alpha(index.study.inference.alpha) if kind == "within" else needed
-        gap = f"adjusted {adjusted}; {level} needed"
-        if "own_family" in stopping(verdict):
-            gap = f"{t.p_words(verdict.p)} of all judges together"
+        result = f"adjusted {adjusted}; {level} needed"
+        if "own_family" in blockers(verdict):
+            result = f"{t.p_words(verdict.p)} of all judges together"
         if known(item) and supported and claim.asserts_order:
             clusters = item.detail.get("clusters")
-            where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            gap = index.link(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
+            within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
+            result = index.link(item, f"{t.difference(item)} over {t.n_words(item)}{within}, {result}")
         elif kind == "first":
-            gap = f"the weakest lead: {gap}"
+            result = f"the weakest lead: {result}"
     yield "Agreement", "agreement", agreement_words(index, verdict)
-    yield "Difference", "" if survives else "stability", gap
+    yield "Difference", "" if survives else "stability", result
     yield "Without any one judge family", "stability" if survives else "", family_words(index, verdict)
     if tested:
         items = _pairs_of(index, verdict, "recusal.contrast")
         if verdict.own_family == "clear" and items:
-            own = "also with judges standing aside for agents of their own makers"
+            maker = "also with judges standing aside for agents of their own makers"
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
-                own = index.link(alone, f"{own}: {t.gap_words(alone)}")
+                maker = index.link(alone, f"{maker}: {t.difference(alone)}")
         else:
-            rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
-            rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
-            own = {
+            basis = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            basis += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
+            maker = {
                 "clear": "no judge shares a family with the agents",
-                "rests-on-own-family": f"rests on {rests}",
+                "rests-on-own-family": f"rests on {basis}",
                 "turns-without-own-family": "turns without the judges from the agents’ own makers",
                 "no-disinterested-judge": "every judge shares its family with one of the two",
                 "unknown": "families are not given",
                 "not-applicable": "not tested",
             }[verdict.own_family]
-        yield "Own family", "own_family", own
-        # Whether length may explain it. How much each agent writes would reveal the direction.
+        yield "Own family", "own_family", maker
+        # Length as an explanation. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
-        more, slope = (t.part_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
+        more, slope = (t.detail_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
             longer, other = (clean(items[0].labels[key], 60) for key in sides)
@@ -206,7 +206,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         # The number of clusters in its smallest contrast, and their effective number.
         details = [m.detail for m in _pairs_of(index, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
         detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
-        few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
+        few, worth = count(detail["clusters"]) if detail else "not stated", t.as_float(detail.get("effective"))
         item, time = index.get("order.autocorrelation", dimension=dimension), ", taken as independent"
         if item is not None and item.detail.get("order") == "consecutive":
             time = " that follow each other in time" + ("" if worth is None else f", worth about {number(worth, 0)}")
@@ -215,16 +215,16 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         yield "Clusters", "clusters", index.link(item, few + time) if detail else few
     # The outcome of the control texts with their numbers; not "passed" if it depends on one judge family.
     gated = [control for control in controls(index) if control.gate is not None and control.gate.value is not None]
-    turned = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
+    reversals = "; ".join(f"{control.name} {control.without}" for control in gated if control.reversals)
     outcome = _CONTROLS[verdict.adversarial_status]
-    outcome = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else outcome
+    outcome = f"depends on the judges: {reversals}" if reversals and verdict.adversarial_status == "passed" else outcome
     numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in gated)
     people, item = _ANCHORS[verdict.human_anchor], None
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
         item = index.pair("human.contrast", verdict)
     if known(item):
         graded = t.plural(item.n, "graded cycle")
-        people = index.link(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
+        people = index.link(item, f"{people}: {t.difference(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
     yield "Control texts", "adversarial", f"{outcome}; {numbers}" if numbers else outcome
@@ -235,7 +235,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
-        p = [one for m in _pairs_of(index, verdict, "judges.contrast") if (one := t.part_of(m, "p")) is not None]
+        p = [value for m in _pairs_of(index, verdict, "judges.contrast") if (value := t.detail_of(m, "p")) is not None]
         level = f": {t.p_words(max(p))}; {t.alpha(index.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
@@ -288,38 +288,38 @@ def explanations_section(index: RunIndex) -> b.Section:
     overall, passed, distinct, lags = significant(index), [], [], []
     for dimension in index.dimensions:
         if resolved := significant(index, dimension):
-            own, length, apart, others = (
+            makers, length, apart, others = (
                 Counter(getattr(v, name) for v in resolved)
                 for name in ("own_family", "length", "distinct", "other_judges")
             )
             passed.append((
-                index.title(dimension), count(len(resolved)), count(own["clear"]),
+                index.title(dimension), count(len(resolved)), count(makers["clear"]),
                 "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
         item = index.get("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
-        near = [value for lag in item.detail.get("lags", ()) if (value := t.real(lag)) is not None] if item else []
-        if item is not None and near:
-            flag = t.part_of(item, "flag")
+        rhos = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
+        if item is not None and rhos:
+            flag = t.detail_of(item, "flag")
             phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cells = [*map(t.signed, near[:_LAGS]), *[""] * (_LAGS - len(near))]
+            cells = [*map(t.signed, rhos[:_LAGS]), *[""] * (_LAGS - len(rhos))]
             end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
             lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
     for item in distinct_items(index):
-        result = t.state_words(item) if item.value is None else "yes" if told_apart(index, item) else "no"
-        distinct.append((index.title(item.labels["dimension"]), index.link(item, t.shown(item)), t.limits(item),
+        result = t.state_words(item) if item.value is None else "yes" if is_distinct(index, item) else "no"
+        distinct.append((index.title(item.labels["dimension"]), index.link(item, t.as_text(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
     liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
               for m in index.all("judge.own_family", dimension=AGGREGATE)
               if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
-        own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
+        makers, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
         numbers = {
-            "on judges of the agents’ own makers": own["rests-on-own-family"] + own["turns-without-own-family"],
-            "on judges that each share a family with one of the two": own["no-disinterested-judge"],
+            "on judges of the agents’ own makers": makers["rests-on-own-family"] + makers["turns-without-own-family"],
+            "on judges that each share a family with one of the two": makers["no-disinterested-judge"],
             "perhaps on length": length["may-be-length"] + length["length"],
         }
         parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {phrase}" for phrase, n in numbers.items() if n]
@@ -332,12 +332,12 @@ def explanations_section(index: RunIndex) -> b.Section:
         ("Do judges favour agents of their own maker?", b.table_of(
             ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
     )  # fmt: skip
-    heads = ("Dimension", f"Correlation, below {number(index.study.claims.distinct)} needed", "Interval", "Adjusted p",
+    header = ("Dimension", f"Correlation, below {number(index.study.claims.distinct)} needed", "Interval", "Adjusted p",
              "Told apart")  # fmt: skip
     return b.section(
         "explanations", "What else could explain a difference?", answer,
         [b.Group(title, (table,)) for title, table in titled if table is not None],
-        b.table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
+        b.table_of(header, distinct, 3, "Do judges tell dimensions from their overall impression?"),
         b.table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
                  "The same as a table"),
         b.notes([detectable_words(index)]),
@@ -350,9 +350,9 @@ def distinct_items(index: RunIndex) -> list[Measurement]:
     return [item for item in items if item is not None]
 
 
-def told_apart(index: RunIndex, item: Measurement) -> bool:
+def is_distinct(index: RunIndex, item: Measurement) -> bool:
     """True if judges distinguish a dimension from their overall impression."""
-    p = t.part_of(item, "p_holm")
+    p = t.detail_of(item, "p_holm")
     return p is not None and p <= index.study.inference.alpha + LEVEL_SLACK
 
 
@@ -360,8 +360,8 @@ def detectable_words(index: RunIndex) -> str:
     """The smallest differences that the design could detect."""
     item = index.get("order.detectable", dimension=AGGREGATE)
     if not known(item):
-        return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
-    pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
+        return t.sentence(f"Smallest detectable difference: {t.as_text(item)}")
+    pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
     single = "" if pair is None else f", {number(pair)} for a single pair"
     with_power = "" if power is None else f" with power {number(power, 1)}"
     return (
@@ -446,7 +446,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
     if field == "stability" and (verdict is None or not is_significant(index, verdict)):
-        return " ".join(filter(None, _gap_words(index)))
+        return " ".join(filter(None, _detectable(index)))
     failing = [clean(judge, 60) for judge in failed_judges(index)]
     controlled = sum(c.score.n for c in controls(index) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
@@ -481,22 +481,22 @@ def _calls(index: RunIndex, calls: float, judges: int) -> str:
     return f"{amount}, about {money(sum(bill.usd for bill in paid) / priced * total)} USD" if priced else amount
 
 
-def _gap_words(index: RunIndex) -> tuple[str, str]:
+def _detectable(index: RunIndex) -> tuple[str, str]:
     """The smallest detectable difference of the design (empty if unknown), and the cost of detecting a smaller one."""
     item = index.get("order.detectable", dimension=AGGREGATE)
-    pair = None if item is None else t.real(item.detail.get("pair", item.value))
+    pair = None if item is None else t.as_float(item.detail.get("pair", item.value))
     if pair is None or not 0 < pair <= index.study.points:
         none = "This study could not detect any gap on this scale: too few common clusters."
         more = "More decisions in more market regimes; this design does not tell how many."
         return none if pair is not None and pair > 0 else "", more
-    target = next((gap for k in (0.3, 0.1, 0.03) if (gap := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
+    target = next((size for k in (0.3, 0.1, 0.03) if (size := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = _calls(index, factor * index.answers, len(index.study.judges))
     more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
     return f"The smallest gap this study could detect is {number(pair)} points.", more
 
 
-def binding(verdict: Verdict) -> tuple[str, ...]:
+def binding_fields(verdict: Verdict) -> tuple[str, ...]:
     """The fields that determine the level of a claim."""
     level = verdict.publication_level
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
@@ -510,7 +510,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in index.run.verdicts:
-        stopped = next(iter(stopping(verdict)), None)
+        stopped = next(iter(blockers(verdict)), None)
         if stopped is None:
             qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
             conditions.update(dict.fromkeys(qualified, 1))
@@ -537,9 +537,9 @@ def limits_of(index: RunIndex) -> list[Limit]:
     value = "how length moves scores could not be excluded"
     value = f"length and score correlate at {number(item.value)}" if known(item) else value
     bad = [c for c in controls(index) if c.outcome not in GOOD]
-    style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+    style = "; ".join(f"{c.name} {gate_words(c)}, {c.result}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
-    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _gap_words(index)
+    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _detectable(index)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
     wording = {
         "agreement": (f"The judges agree too little on {many}",

@@ -13,7 +13,7 @@ from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, Pa
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
-from assaymark.report.charts.grids import heat
+from assaymark.report.charts.grids import order_grid
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone, score_words, supported_orders
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
@@ -100,7 +100,7 @@ def _outcome(result: str, conclusion: str, *measured: Measurement | None, ran: b
 
 def _with_n(result: str, conclusion: str, measured: Sequence[Measurement]) -> Outcome:
     """An outcome with the sample size of its first measurement."""
-    return _outcome(f"{result}; n = {t.sizes(measured[0])}", conclusion, *measured)
+    return _outcome(f"{result}; n = {t.n_words(measured[0])}", conclusion, *measured)
 
 
 def supported_words(verdicts: Sequence[Verdict]) -> str:
@@ -125,7 +125,7 @@ def _kappa_words(index: RunIndex, item: Measurement) -> str:
     return f"{index.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _agreed(index: RunIndex) -> Outcomes:
+def _agreement(index: RunIndex) -> Outcomes:
     """Agreement by score, the ranking procedure, and leave-one-family-out."""
     if (item := index.get(KAPPA, dimension=AGGREGATE)) is not None:
         conclusion = {
@@ -165,7 +165,7 @@ def _agreed(index: RunIndex) -> Outcomes:
     measured, every = index.known("lofo.rho", dimension=AGGREGATE), index.all("lofo.rho", dimension=AGGREGATE)
     title = "Leave-one-family-out"
     if measured:
-        sentence = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
+        text = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.as_text(m)}" for m in measured)
         # The effect of leaving out families on significant pairs: counts, never names.
         drops = [v.stability.state for v in pairs if v.stability is not None]
         stable = drops.count("stable")
@@ -173,7 +173,7 @@ def _agreed(index: RunIndex) -> Outcomes:
         other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
         parts += [f"{count(drops.count(state))} {verb}" for state, verb in other.items() if state in drops]
         conclusion = f"{t.listing(parts)}." if drops else "No difference on the overall score is significant."
-        yield title, _with_n(t.sentence(sentence).rstrip("."), conclusion, measured)
+        yield title, _with_n(t.sentence(text).rstrip("."), conclusion, measured)
     elif every:
         yield title, _outcome(t.state_words(every[0]), f"{NOT_RUN}: {_WHY[title]}", ran=False)
 
@@ -181,7 +181,7 @@ def _agreed(index: RunIndex) -> Outcomes:
 # --- other explanations of a difference -------------------------------------------------------------------------------
 
 
-def _explained(index: RunIndex) -> Outcomes:
+def _explanations(index: RunIndex) -> Outcomes:
     """Other explanations: judges' own families, length, an overall impression, the choice of judges, and time."""
 
     def pairs_on(name: str) -> list[Measurement]:
@@ -193,17 +193,17 @@ def _explained(index: RunIndex) -> Outcomes:
     items = [m for m in index.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
     if items:
         text = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
-        rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
-        conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
+        resting = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
+        conclusion = f"{count(resting)} of {pairs} {'rests' if resting == 1 else 'rest'} on it."
         yield "Own-family judges", _with_n(f"{text} points", conclusion, items)
     if lengths := pairs_on("length.contrast"):
-        slopes = [slope for m in lengths if (slope := t.part_of(m, "slope")) is not None]
+        slopes = [slope for m in lengths if (slope := t.detail_of(m, "slope")) is not None]
         lead = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
         clear = f"{count(sum(v.length == 'clear' for v in resolved))} of {pairs}"
-        result = f"{lead}n = {t.sizes(lengths[0])}"
+        result = f"{lead}n = {t.n_words(lengths[0])}"
         yield "Equal length", _outcome(result, f"{clear} remain at equal length.", lengths[0])
     if items := [m for m in checks.distinct_items(index) if known(m)]:
-        apart = count(sum(checks.told_apart(index, m) for m in items))
+        apart = count(sum(checks.is_distinct(index, m) for m in items))
         text = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value)}" for m in items)
         conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
         result = f"Correlation with the overall impression: {text}"
@@ -213,7 +213,7 @@ def _explained(index: RunIndex) -> Outcomes:
         named = "The sentence of any other order names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
     item = index.get("order.autocorrelation", dimension=AGGREGATE)
-    lags = [] if item is None else [lag for value in item.detail.get("lags", ()) if (lag := t.real(value)) is not None]
+    lags = [] if item is None else [lag for v in item.detail.get("lags", ()) if (lag := t.as_float(v)) is not None]
     if item is not None and lags:
         text = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
         conclusion = "They are taken as independent."
@@ -227,11 +227,11 @@ def _explained(index: RunIndex) -> Outcomes:
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
 
 
-def _ranked(index: RunIndex) -> Outcomes:
+def _ranks(index: RunIndex) -> Outcomes:
     """Possible ranks, and the results of each judge alone."""
     if measured := index.known("rank.first", dimension=AGGREGATE):
         placed, ranked = agreement.rank_shares(index), ranked_alone(index, AGGREGATE)
-        places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(measured)}"
+        places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draw_counts(measured)}"
         phrases = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
                 for agent, shares in placed.items() if places[agent] <= len(shares)]  # fmt: skip
         tied = len(index.agents) - len(placed)
@@ -255,7 +255,7 @@ def _ranked(index: RunIndex) -> Outcomes:
         if alone:
             counts = [round(m.value) for m in alone]
             phrases.append(f"one judge alone {min(counts)} to {max(counts)}")
-        extra = sum(map(agreement.only_alone, alone))
+        extra = sum(map(agreement.lone_finds, alone))
         parts = ["gives another order"] if values and min(values) < index.study.stability.rho - TOLERANCE else []
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
@@ -281,8 +281,8 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _celled(index: RunIndex) -> Outcomes:
-    """The results of the control texts, and whether a judge family favours those of its own."""
+def _controls(index: RunIndex) -> Outcomes:
+    """The results of the control texts, and whether a judge family favours those that it composed."""
     honest, names = index.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(index) if c.gate is not None or c.score is not None}
 
@@ -295,13 +295,13 @@ def _celled(index: RunIndex) -> Outcomes:
             parts.append(f"difference by its rule {held.gate_words(control)}")
             parts += [held.tested_words(gate)] if held.tested_words(gate) else []
         n = score or gate
-        return ", ".join(parts) + (f"; n = {t.sizes(n)}" if n is not None else "")
+        return ", ".join(parts) + (f"; n = {t.n_words(n)}" if n is not None else "")
 
     def conclusion_of(control: held.Control) -> str:
         sentence = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
-        if control.turned:
-            whole = f"{sentence} " if control.said.startswith(control.outcome) else ""
-            sentence = f"{whole}It depends on the judges: {control.said}."
+        if control.reversals:
+            whole = f"{sentence} " if control.result.startswith(control.outcome) else ""
+            sentence = f"{whole}It depends on the judges: {control.result}."
         if control.level == "no-claim":
             return f"{sentence} No claim about this cell is supported."
         return sentence if control.level is None else f"{sentence} Verdict: {TAGS[control.level].lower()}."
@@ -313,7 +313,7 @@ def _celled(index: RunIndex) -> Outcomes:
     for planted in others:
         name, short = names.get(planted.cell, planted.title), result_of(planted)
         if planted.gate is not None:
-            short = f"{held.gate_words(planted)}, {planted.said} (n = {count(planted.gate.n)})"
+            short = f"{held.gate_words(planted)}, {planted.result} (n = {count(planted.gate.n)})"
             ends.append(f"{name}: {conclusion_of(planted)}")
         phrases.append(f"{name}: {short}")
     if others:
@@ -323,8 +323,8 @@ def _celled(index: RunIndex) -> Outcomes:
     for item in halos:  # extra points of judges for control texts of their own family
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = names.get(name, clean(name, 40))
-        who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
-        phrases.append(f"{name} {t.signed(item.value)} points ({who})")
+        judges = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
+        phrases.append(f"{name} {t.signed(item.value)} points ({judges})")
         over += [name] if item.detail.get("triggered") else []
     if halos:
         cut = number(index.study.cells.halo, 1)
@@ -337,7 +337,7 @@ def _celled(index: RunIndex) -> Outcomes:
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _probed(index: RunIndex) -> Outcomes:
+def _probes(index: RunIndex) -> Outcomes:
     """Other anchors, the held-out judge, and repeated trials."""
     measured, phrases = held.changed_anchors(index), []
     for item in measured:
@@ -351,12 +351,12 @@ def _probed(index: RunIndex) -> Outcomes:
     judged, state = index.known("probe.contrast"), index.get("probe.state")
     if not judged:
         needless = not pairs and state is not None and state.state.startswith("not needed")
-        what = "no contested pair has common cycles" if pairs else held.outside_state(index)
-        why = "No drop turned a pair." if needless else _WHY[title]
-        yield title, _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
+        detail = "no contested pair has common cycles" if pairs else held.holdout_state(index)
+        reason = "No drop turned a pair." if needless else _WHY[title]
+        yield title, _outcome(f"{NOT_RUN}: {detail}", reason, state, *pairs, ran=False)
     else:
         ends = [m for m in judged if t.bounds_of(m)]
-        different, ns = sum(held.finds(m) for m in ends), sorted({m.n for m in judged})
+        different, ns = sum(held.differs(m) for m in ends), sorted({m.n for m in judged})
         n = count(ns[0]) if len(ns) == 1 else f"{count(ns[0])} to {count(ns[-1])}"
         lead = f"{t.counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
         result = [f"{lead}{count(len(ends) - different)}; n = {n} {clean(judged[0].n_of, 40)} a pair"]
@@ -382,15 +382,15 @@ def _probed(index: RunIndex) -> Outcomes:
         yield title, _outcome(f"{NOT_RUN}: {t.state_words(every[0])}", _WHY[title], ran=False)
 
 
-def _tailed(index: RunIndex) -> Outcomes:
+def _texts(index: RunIndex) -> Outcomes:
     """Texts after the cutoff, brief agents, and the effective number of judges."""
-    gaps, phrases = held.contamination_gaps(index), []
-    for item in gaps:
+    differences, phrases = held.cutoff_differences(index), []
+    for item in differences:
         split = held.split_words(item)
         value = f"{t.estimate(item)} points" if known(item) else t.state_words(item)
         phrases.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
-    if gaps:
-        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(index), *gaps)
+    if differences:
+        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(index), *differences)
     terse, named = held.terse_agents(index), held.mostly_terse(index)
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value)}; n = {count(m.n)}" for agent, m in terse)
@@ -400,7 +400,7 @@ def _tailed(index: RunIndex) -> Outcomes:
         yield "Terse tail", _outcome(below, conclusion, *(m for _, m in terse))
     worth, title = index.get("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
     if known(worth):
-        judges, r, n = worth.detail.get("judges"), t.part_of(worth, "r"), number(worth.value, 1)
+        judges, r, n = worth.detail.get("judges"), t.detail_of(worth, "r"), number(worth.value, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""
         errors = "" if r is None else f"; mean correlation of their errors {number(r)}"
         conclusion = f"The agreement above is that of about {n} independent judges."
@@ -416,23 +416,23 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     """Every experiment as a row with links to its section and to its first measurement, then the supported orders and
     three probes."""
     rows, total, outcomes = [], 0, dict[str, Outcome]()
-    for experiments in (_agreed, _explained, _ranked, _celled, _probed, _tailed):
+    for experiments in (_agreement, _explanations, _ranks, _controls, _probes, _texts):
         outcomes |= dict(experiments(index))
-    for title, tests, href, why in _EXPERIMENTS:
-        result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, why, ran=False)
+    for title, tests, href, reason in _EXPERIMENTS:
+        result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, reason, ran=False)
         ways: list[Inline] = [title.replace("κ", index.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
-        rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
+        rows.append(b.PageRow((tuple(ways), tests, result, conclusion)) if ran else b.PageRow(off, style="off"))
     levels: list[Level] = [v.publication_level for v in index.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
-    heads = ("Experiment", "What it tests", "Result", "What follows")
-    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
-    sections = (gaps_section(index), held.anchor_section(index), held.style_section(index),
+    columns = ("Experiment", "What it tests", "Result", "What follows")
+    table = b.Table(columns, tuple(rows), summary="", stacked=True, style="map")
+    sections = (order_grid_section(index), held.anchor_section(index), held.style_section(index),
                 held.contamination_section(index))  # fmt: skip
     return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
 
@@ -446,7 +446,7 @@ _CAPTION: Final = (
 )
 
 
-def gaps_section(index: RunIndex) -> b.Section:
+def order_grid_section(index: RunIndex) -> b.Section:
     """Every supported order of every score. Only supported orders are marked."""
     scored, agents = [d for d in index.dimensions if index.on(d, "pair")], index.agents
     title = "Which orders are supported?"
@@ -470,7 +470,7 @@ def gaps_section(index: RunIndex) -> b.Section:
             heading = index.title(dimension)
             desc = "; ".join(phrase(pair, level) for pair, level in sorted(orders.items()))
             desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported order"
-            svg = heat(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
+            svg = order_grid(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
             drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(orders.items()))
             note, values = (
                 f"{t.counted(len(orders), 'order')} of {t.counted(pairs, 'pair')}",

@@ -13,7 +13,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
+from assaymark.report.charts.intervals import DOTS, AxisRow, LevelMark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
 from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
@@ -27,14 +27,14 @@ AGAINST: Final[Mapping[str, str]] = {
 }
 """The reference that a control's rule compares it with; controls without a rule are missing."""
 
-_MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+_MARKS: Final[Mapping[Level, LevelMark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 _LISTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
     """One control condition. ``gate`` is None if it has no rule or was not graded. Number and outcome are always shown,
-    since they describe the judges, not the agents. ``turned`` has outcomes that change without a judge family, as
+    since they describe the judges, not the agents. ``reversals`` has outcomes that change without a judge family, as
     (outcome, families)."""
 
     cell: str
@@ -43,7 +43,7 @@ class Control:
     score: Measurement | None
     outcome: str
     level: Level | None
-    turned: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reversals: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,9 +51,9 @@ class Control:
         return self.title.partition(":")[0]
 
     @property
-    def said(self) -> str:
+    def result(self) -> str:
         """The outcome as printed; a good one follows those without a judge family, if these differ."""
-        if not self.turned:
+        if not self.reversals:
             return self.outcome or "no rule"
         good = self.outcome in GOOD
         return f"{self.without}; with all judges {self.outcome}" if good else f"{self.outcome}; {self.without}"
@@ -61,7 +61,7 @@ class Control:
     @property
     def without(self) -> str:
         """The outcomes without some judge family; empty if no family changes the outcome."""
-        return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
+        return "; ".join(f"{end} without judge family {t.listing(names, last='or')}" for end, names in self.reversals)
 
 
 def controls(index: RunIndex) -> tuple[Control, ...]:
@@ -78,9 +78,9 @@ def controls(index: RunIndex) -> tuple[Control, ...]:
                 other = _outcome(item, outcome)
                 if outcome and other != outcome:
                     families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
-            turned = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
+            reversals = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
             score, title = index.get("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
-            controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), turned))
+            controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), reversals))
         return tuple(controls)
 
     return index.once(("controls",), build)
@@ -92,8 +92,8 @@ def controls_section(index: RunIndex) -> b.Section:
     columns = tuple((figure,) for figure in _figures(index, measured))
     separation, text = index.get("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
-        gap = t.estimate(separation) if known(separation) else t.shown(separation)
-        text = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
+        value = t.estimate(separation) if known(separation) else t.as_text(separation)
+        text = f"Cell B minus cell A: {value} points. Near 0 the panel cannot tell terse and right from long and wrong."
     families, drops = sorted({m.labels["dropped"] for m in index.all("cell.drop")}), list[tuple[str, ...]]()
     for control in measured:
         every = [index.get("cell.drop", cell=control.cell, dropped=family) for family in families]
@@ -106,10 +106,10 @@ def controls_section(index: RunIndex) -> b.Section:
         "No control texts were graded, so nothing shows that the panel rewards substance over style."
     ]  # fmt: skip
     for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        if names := [c.name for c in measured if c.outcome in outcomes and not c.turned]:
+        if names := [c.name for c in measured if c.outcome in outcomes and not c.reversals]:
             answers.append(f"{t.listing(names)} {words}.")
-    answers += [f"{c.name} depends on the judges: {c.said}." for c in measured if c.turned]
-    if open_ := [c.name for c in measured if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+    answers += [f"{c.name} depends on the judges: {c.result}." for c in measured if c.reversals]
+    if open_ := [c.name for c in measured if c.gate is not None and not c.reversals and c.outcome not in GOOD | _BAD]:
         answers.append(f"{t.listing(open_)} left it open.")
     if unsupported := [c.name for c in measured if c.level == "no-claim"]:
         answers.append(f"No claim about {t.listing(unsupported, last='or')} is supported.")
@@ -124,7 +124,7 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
     for control in measured:
         kappa, halo = index.get("cell.agreement", cell=control.cell), index.get("cell.halo", cell=control.cell)
-        n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
+        n, gate, liking = control.score or control.gate, control.gate, t.as_text(halo)
         if known(halo):
             liking = "no judge shares its family"
             if family := halo.detail.get("family"):  # extra points for its own texts
@@ -133,9 +133,9 @@ def controls_section(index: RunIndex) -> b.Section:
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
             index.link(gate, gate_words(control)) if gate is not None else "no rule",
-            tested_words(gate) or "not tested", control.said, index.link(kappa, t.shown(kappa)), liking,
+            tested_words(gate) or "not tested", control.result, index.link(kappa, t.as_text(kappa)), liking,
         ))  # fmt: skip
-    heads = (
+    header = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{index.sign} with honest records", "From its own family",
     )  # fmt: skip
@@ -160,7 +160,7 @@ def controls_section(index: RunIndex) -> b.Section:
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
         b.Columns(columns) if columns else None, b.notes([text]),
-        b.table_of(heads, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
+        b.table_of(header, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
         b.Group("Who writes briefly?", (b.Prose(note, "cap"), brief)) if brief else None,
@@ -173,7 +173,7 @@ def _outcome(item: Measurement, otherwise: str) -> str:
 
 def gate_words(control: Control) -> str:
     """The number of a control's rule with its interval, or the reason why there is none."""
-    return t.with_ends(control.gate, t.signed) if known(control.gate) else t.shown(control.gate)
+    return t.with_ends(control.gate, t.signed) if known(control.gate) else t.as_text(control.gate)
 
 
 def tested_words(gate: Measurement | None) -> str:
@@ -188,12 +188,12 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         if (gate := control.gate) is None:
             continue
         rule, banded = AGAINST.get(control.cell, ""), control.cell in ("cell_b", "paraphrase", "length_matched")
-        shown, said, bounds = "no number", t.shown(gate), None
+        shown, note, bounds = "no number", t.as_text(gate), None
         if known(gate):
-            said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
+            note = ", ".join(filter(None, (control.result, tested_words(gate), rule and f"against {rule}")))
             shown, bounds = t.with_ends(gate, t.signed), t.bounds_of(gate)
         rows.append(AxisRow(
-            control.title, shown, said, gate.value, bounds, _MARKS[control.level or "no-claim"],
+            control.title, shown, note, gate.value, bounds, _MARKS[control.level or "no-claim"],
             (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
@@ -219,7 +219,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=dots))
+        rows.append(AxisRow(title, mean, f"{half}n = {t.n_words(item)}", box=box, values=dots))
     if any(c.score for c in measured) and any(row.box is not None or row.values for row in rows):
         desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
         title = "Panel scores of honest records and control texts"
@@ -236,7 +236,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     """First quartile, median and third quartile of a control's or the honest records' scores; None if not measured."""
-    first, middle, last = (t.part_of(item, key) for key in ("q1", "median", "q3"))
+    first, middle, last = (t.detail_of(item, key) for key in ("q1", "median", "q3"))
     return None if first is None or middle is None or last is None else (first, middle, last)
 
 
@@ -263,14 +263,14 @@ def style_section(index: RunIndex) -> b.Section:
         if isinstance(row, (list, tuple)) and len(row) == 3
     )
     if known(item) and len(points) > 1:
-        rows = tuple((count(round(tokens)), t.signed(gap), count(below)) for tokens, gap, below in points)
+        rows = tuple((count(round(tokens)), t.signed(delta), count(below)) for tokens, delta, below in points)
         table = b.Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
         first, last = points[0], points[-1]
         desc = (
             f"The difference is {t.signed(first[1])} at {count(round(first[0]))} words and {t.signed(last[1])} at "
             f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
         )
-        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(index.study.cells.terse_tokens)
+        line, terse = [(tokens, delta) for tokens, delta, _ in points], float(index.study.cells.terse_tokens)
         wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
         caption = (
             "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
@@ -284,13 +284,13 @@ def style_section(index: RunIndex) -> b.Section:
         of = f"{count(passing)} of {t.plural(len(matched), 'contrast')} {'keeps' if passing == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
     straight = index.get("score.length_correlation", dimension=AGGREGATE)
-    sentences = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
+    sentences = [] if straight is None else [f"Length and panel score correlate at {t.as_text(straight)}."]
     if item is None:
         sentences.append("No break by length was looked for, so a penalty on short texts alone would not show.")
     elif not known(item):
         sentences.append(f"The scan for a break is {t.state_words(item)}.")
     else:
-        difference, p = t.part_of(item, "difference"), t.p_of(item, lead=" (", otherwise="")
+        difference, p = t.detail_of(item, "difference"), t.p_of(item, lead=" (", otherwise="")
         size = "" if difference is None else f": {t.signed(difference)} points from there on"
         sentences.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
     return b.section("length", "Does length alone move the score?", " ".join(sentences), drawn, b.notes([note]))
@@ -317,14 +317,14 @@ def anchor_section(index: RunIndex) -> b.Section:
     shifts, title = _anchors(index), "Do the anchors carry the score?"
     measured = [m for m in shifts if m.value is not None]
     if not measured:
-        why = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
+        reason = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
             "Not run: no texts were graded again under another rubric."
         )  # fmt: skip
-        return b.Section("anchors", title, why)
+        return b.Section("anchors", title, reason)
     drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
     for item in shifts:
         detail, dimension = item.detail, item.labels.get("dimension", "")
-        before, after = (t.part_of(item, key) for key in ("sd_before", "sd_after"))
+        before, after = (t.detail_of(item, key) for key in ("sd_before", "sd_after"))
         whole, agents = dimension == AGGREGATE, detail.get("order_before") or ()
         pairs = len(agents) * (len(agents) - 1) // 2
         rows.append((
@@ -347,8 +347,8 @@ def anchor_section(index: RunIndex) -> b.Section:
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(index.run.rubric.name, 60)}, the same "
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
-    heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
-    table = b.Table(heads, tuple(rows), frozenset({4, 5, 7}))
+    columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
+    table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
     figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
     return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
@@ -369,28 +369,28 @@ def anchor_answer(index: RunIndex) -> str:
 # --- after the cutoff -------------------------------------------------------------------------------------------------
 
 
-def contamination_gaps(index: RunIndex) -> list[Measurement]:
+def cutoff_differences(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
-    gaps = index.by_name.get("contamination.gap", ())
-    return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
+    differences = index.by_name.get("contamination.gap", ())
+    return sorted(differences, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
 def contamination_section(index: RunIndex) -> b.Section:
     """The contamination probe, with the instruments that are on one side only."""
-    gaps, title = contamination_gaps(index), "Do later clusters differ?"
-    if not gaps:
+    differences, title = cutoff_differences(index), "Do later clusters differ?"
+    if not differences:
         reason = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
         return b.Section("contamination", title, f"Not run: {reason}")
     rows = []
-    for item in gaps:
+    for item in differences:
         sides = []
         for name in ("post", "earlier"):
             clusters = item.detail.get(f"clusters_{name}")
             within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             sides.append(t.count_in(item, f"n_{name}", "not stated", end=within))
-        gap = index.linked(item, lambda m: f"{t.estimate(m)} points")
-        rows.append((split_words(item), gap, t.p_of(item), *sides))
-    absent = sorted({clean(str(name), 40) for m in gaps for name in m.detail.get("absent", ())})
+        value = index.linked(item, lambda m: f"{t.estimate(m)} points")
+        rows.append((split_words(item), value, t.p_of(item), *sides))
+    absent = sorted({clean(str(name), 40) for m in differences for name in m.detail.get("absent", ())})
     reason = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
     table = b.table_of(("Split", "Later minus earlier", "p", "Later", "Earlier"), rows)
     return b.section("contamination", title, contamination_answer(index), table, b.notes([reason]))
@@ -398,10 +398,10 @@ def contamination_section(index: RunIndex) -> b.Section:
 
 def contamination_answer(index: RunIndex) -> str:
     """The result of the tests for a difference of scores after the cutoff."""
-    gaps = contamination_gaps(index)
-    tested = [(m, p) for m in gaps if known(m) and (p := t.part_of(m, "p")) is not None]
+    differences = cutoff_differences(index)
+    tested = [(m, p) for m in differences if known(m) and (p := t.detail_of(m, "p")) is not None]
     if not tested:
-        return f"The contamination probe is {t.state_words(gaps[0])}." if gaps else "Not run."
+        return f"The contamination probe is {t.state_words(differences[0])}." if differences else "Not run."
     moved = [split_words(m) for m, p in tested if p <= index.study.inference.alpha]
     if moved:
         return f"Scores after the cutoff differ from those before on: {t.listing(moved)}."
@@ -420,51 +420,51 @@ def split_words(item: Measurement) -> str:
 # --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
-def outside_group(index: RunIndex) -> b.Group:
+def holdout_group(index: RunIndex) -> b.Group:
     """The results of the held-out judge for every pair it judged. Directions are shown only if they are supported."""
     order = {name: at for at, name in enumerate(index.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in index.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
-        allowed, finding = supported_orders(index, dimension), found_words(item) if known(item) else "none"
+        allowed, finding = supported_orders(index, dimension), finding_words(item) if known(item) else "none"
         # Size and sign of an unsupported difference are hidden.
         shown: tuple[Inline, str] = (b.HATCHED if known(item) else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
             if pair in allowed and known(item):
-                shown = (index.link(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
+                shown = (index.link(item, t.difference(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
-        cells = (index.title(dimension), names, shown[0], finding, t.sizes(item), shown[1])
+        cells = (index.title(dimension), names, shown[0], finding, t.n_words(item), shown[1])
         rows.append((order.get(dimension, len(order)), cells))
     rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
-    heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
-    table = b.table_of(heads, (row for _, row in rows), {4})
-    name, state, pairs = outside_name(index), outside_state(index), index.known("probe.contrast")
+    columns = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
+    table = b.table_of(columns, (row for _, row in rows), {4})
+    name, state, pairs = holdout_name(index), holdout_state(index), index.known("probe.contrast")
     answer = f"The held-out judge, {name}: {state}."
     if not name:
         unsettled = ", so what turns with a judge family stays unsettled."
         answer = f"No held-out judge was named in the plan{unsettled if state == 'not committed' else f': {state}.'}"
     elif pairs:
-        alike, probe, cut = sum(not finds(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
+        alike, probe, cut = sum(not differs(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
         rhos = {} if probe is None else probe.detail.get("rho", {})
-        fall = sorted(clean(str(one), 40) for one, rho in rhos.items() if (at := t.real(rho)) is not None and at < cut)
+        fall = sorted(clean(str(one), 40) for one, r in rhos.items() if (at := t.as_float(r)) is not None and at < cut)
         which = t.listing(fall, last="or")
-        why = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
+        reason = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
         settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
         answer = (
-            f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
+            f"The held-out judge, {name}, was {state}{reason}. It finds no difference in {settled} of them "
             f"({t.alpha(index.study.inference.alpha)} needed): there no order is supported."
         )
     blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
     return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
-def outside_name(index: RunIndex) -> str:
+def holdout_name(index: RunIndex) -> str:
     """The held-out judge of the plan with its family; empty if the plan has none."""
     probe = index.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
-def outside_state(index: RunIndex) -> str:
+def holdout_state(index: RunIndex) -> str:
     """The state of the held-out judge in a few words: not asked, not needed, or asked about so many pairs."""
     item, asked = index.get("probe.state"), len(index.known("probe.contrast"))
     if item is not None and item.state != "ok":
@@ -477,14 +477,14 @@ def outside_state(index: RunIndex) -> str:
     return "not committed" if index.study.stability.probe is None else "not needed"
 
 
-def finds(item: Measurement) -> bool:
+def differs(item: Measurement) -> bool:
     """True if the held-out judge finds a difference: its interval does not contain zero."""
     return item.low is None or item.high is None or not item.low <= 0 <= item.high
 
 
-def found_words(item: Measurement) -> str:
+def finding_words(item: Measurement) -> str:
     """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
-    return ("a difference" if finds(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
+    return ("a difference" if differs(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
 
 
 # --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
@@ -494,11 +494,11 @@ def people_section(index: RunIndex) -> b.Section | None:
     """The graders, each judge's agreement with them, and supported orders as people see them; None without people."""
     if index.get("human.sample", dimension=AGGREGATE) is None:
         return None
-    heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
+    columns = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
     judges = list[tuple[Inline, ...]]()
 
     def stated(measure: Any, form: Any = number) -> str:
-        value, low, high = (t.real(measure.get(key)) for key in ("estimate", "low", "high"))
+        value, low, high = (t.as_float(measure.get(key)) for key in ("estimate", "low", "high"))
         if value is None:
             return clean(str(measure.get("state", "")).partition(":")[2].strip() or "not measured", 60)
         return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
@@ -519,7 +519,7 @@ def people_section(index: RunIndex) -> b.Section | None:
                                stated(detail["bias"], t.signed), rate(detail["tpr"]), rate(detail["tnr"]),
                                count(item.n)))  # fmt: skip
         if (agreed := index.get("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
-            icc = t.part_of(agreed, "icc")
+            icc = t.detail_of(agreed, "icc")
             judges.append((title, "two people", index.linked(agreed, t.with_ends), "" if icc is None else number(icc),
                            "", "", "", count(agreed.n)))  # fmt: skip
     orders = list[tuple[Inline, ...]]()
@@ -529,7 +529,7 @@ def people_section(index: RunIndex) -> b.Section | None:
             continue
         (high, low), item = claim.subjects, index.pair("human.contrast", verdict)
         if known(item):
-            alone, saving = t.part_of(item, "judges"), t.part_of(item, "saving")
+            alone, saving = t.detail_of(item, "judges"), t.detail_of(item, "saving")
             orders.append((
                 f"{clean(high, 60)} above {clean(low, 60)} on {index.title(claim.dimension).lower()}",
                 "" if alone is None else t.signed(alone), index.link(item, t.with_ends(item, t.signed)),
@@ -544,7 +544,7 @@ def people_section(index: RunIndex) -> b.Section | None:
     )
     return b.section(
         "people", "What do people say?", people_words(index),
-        b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
+        b.table_of(columns, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
         b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
         b.Prose(note, "cap"),
     )  # fmt: skip
@@ -557,13 +557,13 @@ def people_words(index: RunIndex) -> str:
         return ""
     detail = sample.detail
     graded = f"{count(int(detail['graded']))} of {count(int(detail['drawn']))} {clean(sample.n_of, 60)}"
-    who = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
+    text = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
     if lacking := [clean(str(name), 60) for name in detail.get("ungraded", ())]:
         more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""
-        who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
+        text += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
     if sample.value is None:
         return (
-            f"{t.sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
+            f"{t.sentence(text)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
         )
     states = [verdict.human_anchor for verdict in index.run.verdicts if verdict.claim.asserts_order]
     counts = [f"{count(states.count(state))} {phrase}" for state, phrase in (
@@ -574,11 +574,11 @@ def people_words(index: RunIndex) -> str:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
     sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."
-    return " ".join((t.sentence(who), *agree, sentence))
+    return " ".join((t.sentence(text), *agree, sentence))
 
 
 def favour_words(item: Measurement) -> str:
     """The agent of a pair that judges favour relative to people, and by how many points: “ash by 0.12”."""
-    more = t.part_of(item, "rectifier")
+    more = t.detail_of(item, "rectifier")
     liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
     return "not measured" if more is None else f"{liked} by {number(abs(more))}"

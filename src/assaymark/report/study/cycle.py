@@ -86,8 +86,8 @@ def agents_section(index: RunIndex) -> b.Section | None:
         some = t.listing(named) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
         gone = f"{some}: did not trade then" if named else "none"
         shown_rows.append((clean(regime, 60), of, first if first == last else f"{first} and {last}", gone))
-    heads = ("Regime", "Cycles", "Cut between", "Instruments left out")
-    regimes = b.Table(heads, tuple(shown_rows), frozenset({1}), "", stacked=True)
+    columns = ("Regime", "Cycles", "Cut between", "Instruments left out")
+    regimes = b.Table(columns, tuple(shown_rows), frozenset({1}), "", stacked=True)
     probes: list[Inline] = []
     for probe in run.probes:
         asked, dated = count(probe.asked), f"{count(probe.control_hits)} of {count(probe.control_asked)}"
@@ -107,13 +107,13 @@ def agents_section(index: RunIndex) -> b.Section | None:
         for view in sorted(index.run.reference_agents, key=lambda planted: planted.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
-    one = next(iter(index.by_name.get("agent.answered", ())), None)
+    item = next(iter(index.by_name.get("agent.answered", ())), None)
     method = "The conduct of the agents was not measured."
-    if one is not None and one.level is not None:
+    if item is not None and item.level is not None:
         states = sorted({t.state_words(m) for m in index.all("agent.seconds") if m.value is None})
         untimed = f"Without seconds: {t.listing(states)}." if states else ""
         method = (
-            f"Intervals of shares: {percent(one.level)}, Wilson, which takes decisions as independent; the ends over "
+            f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
             "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to "
             f"upper quartile. Seconds are of one call on the machine that ran the study, waiting included. {untimed}"
         ).strip()
@@ -168,11 +168,11 @@ def _conduct(index: RunIndex) -> b.Table:
 def _share(index: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and with that over clusters if there is one."""
     if not known(item):
-        return t.shown(item)
-    low, high = t.part_of(item, "t_low"), t.part_of(item, "t_high")
+        return t.as_text(item)
+    low, high = t.detail_of(item, "t_low"), t.detail_of(item, "t_high")
     named = (("", t.bounds_of(item)), ("over clusters ", None if low is None or high is None else (low, high)))
-    said = [f"{lead}{percent(ends[0])} to {percent(ends[1])}" for lead, ends in named if ends]
-    return index.link(item, percent(item.value)), b.small(f" {', '.join((*said, _n(item)))}")
+    parts = [f"{lead}{percent(ends[0])} to {percent(ends[1])}" for lead, ends in named if ends]
+    return index.link(item, percent(item.value)), b.small(f" {', '.join((*parts, _n(item)))}")
 
 
 def _n(item: Measurement) -> str:
@@ -183,9 +183,9 @@ def _n(item: Measurement) -> str:
 def _median(index: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if not known(item):
-        return t.shown(item)
+        return t.as_text(item)
     median = index.link(item, number(item.value, digits))
-    low, high = t.part_of(item, "lower"), t.part_of(item, "upper")
+    low, high = t.detail_of(item, "lower"), t.detail_of(item, "upper")
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
     return median, b.small(f" {quartiles}{_n(item)}")
 
@@ -222,14 +222,14 @@ def example_page(index: RunIndex) -> b.Page | None:
         sides = (f"{count(minutes)} minutes before", "at the cutoff")
         drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
         charts.append((b.Figure(title, "", drawn, "", note=caption, data=CLOSES),))
-    given: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
+    shown: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
-    given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
-    given += _features_and_portfolio(context, prices)
+    shown += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
+    shown += _features_and_portfolio(context, prices)
     limits = tuple(limit_words(rule) for rule in context.constraints[:40])
-    given.append(b.Group("The limits", (b.Items(limits),) if limits else b.notes(["No limit was stated."])))
+    shown.append(b.Group("The limits", (b.Items(limits),) if limits else b.notes(["No limit was stated."])))
     if task := clean(context.prompt, 3000):
-        given.append(b.Group("The task", b.notes([task])))
+        shown.append(b.Group("The task", b.notes([task])))
     agents = sorted(decisions, key=lambda decision: decision.agent.id)[:MOST]
     decided: list[Block] = [_agent(agent, context, prices, ROOM // len(agents)) for agent in agents]
     decided = decided or [*b.notes(["No decision on this cycle is in the records."])]
@@ -249,12 +249,12 @@ def example_page(index: RunIndex) -> b.Page | None:
     begin = t.moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
     gone = [clean(name, 40) for name in cycle.left_out[:MOST]]
     are = "is" if len(gone) == 1 else "are"
-    left = f" {t.listing(gone)} did not trade then and {are} left out." if gone else ""
+    omitted = f" {t.listing(gone)} did not trade then and {are} left out." if gone else ""
     unseen = "The agents saw neither this time nor the real names below the charts."
     return b.Page(
         EXAMPLE, "One cycle, and what was decided on it",
         (answer, " ", b.Linked("All agents, all cycles", "agents.html#agents")),
-        (b.Section("shown", "What was shown?", f"Cut from bars of {begin}, {ends}.{left} {unseen}", tuple(given)),
+        (b.Section("shown", "What was shown?", f"Cut from bars of {begin}, {ends}.{omitted} {unseen}", tuple(shown)),
          b.Section("decided", "What did each agent decide and write?", second, tuple(decided))),
     )  # fmt: skip
 
@@ -272,8 +272,8 @@ def example_closes(index: RunIndex) -> str:
 
 
 def _more(total: int, noun: str, singular: str, many: str) -> str:
-    left = total - MOST
-    return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {singular if left == 1 else many}")
+    rest = total - MOST
+    return "" if rest <= 0 else t.sentence(f"{t.plural(rest, f'more {noun}')} {singular if rest == 1 else many}")
 
 
 def _features_and_portfolio(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
@@ -288,8 +288,8 @@ def _features_and_portfolio(context: Context, prices: Mapping[str, float]) -> It
         cells = (number(value, digits) if isinstance(value, (int, float)) and math.isfinite(value) else "not given"
                  for value, digits in given_to)  # fmt: skip
         rows.append((clean(name, 40), *cells))
-    heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
-    if (features := b.table_of(heads, rows, len(fields))) is not None:
+    columns = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
+    if (features := b.table_of(columns, rows, len(fields))) is not None:
         yield b.Group("Features given with the bars", (features,))
     if portfolio is not None:
         cash, nav, positions = portfolio.cash, portfolio.nav, list[tuple[str, ...]]()
@@ -302,8 +302,8 @@ def _features_and_portfolio(context: Context, prices: Mapping[str, float]) -> It
             positions.append((clean(name, 40), number(units, 4), *worth))
         share = percent(cash / nav, 1) if nav > 0 else "no NAV"
         positions.append(("Cash", "", "", number(cash), share))
-        heads = ("Position", "Units", "Last price", "Value", "Of NAV")
-        table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
+        columns = ("Position", "Units", "Last price", "Value", "Of NAV")
+        table = b.Table(columns, tuple(positions), frozenset({1, 2, 3, 4}), "")
         sentence = f"Before any order, in {clean(portfolio.currency, 12)}: cash {number(cash)}, NAV {number(nav)}."
         yield b.Group("The book", (b.Prose(sentence, "cap"), table))
 

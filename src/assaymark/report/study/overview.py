@@ -22,7 +22,7 @@ from assaymark.report.inputs import RunIndex, ranked_alone, score_words, support
 from assaymark.report.levels import effect_of, ordered_verdicts, tier_ends
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study import scores
-from assaymark.report.study.bench import all_built_in, bench, names_allowed
+from assaymark.report.study.bench import all_built_in, bench_markup, names_allowed
 from assaymark.report.study.checks import failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.controls import GOOD, Control, controls
 from assaymark.report.study.plan import invalid_words
@@ -47,17 +47,17 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
-    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
+    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
     the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
-    said: str
+    title: str
     verdict: Verdict | None
     also: str
     second: str
     notice: tuple[str, str]
 
 
-def finding(index: RunIndex) -> StudyFinding:
+def top_finding(index: RunIndex) -> StudyFinding:
     """The finding: the first rank overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     supported = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim"]
@@ -83,7 +83,7 @@ def finding(index: RunIndex) -> StudyFinding:
     if not supported:
         limits = limits_of(index) if index.run.verdicts else []  # the reason why nothing is supported, and its fix
         none = "No claim is supported." if index.run.verdicts else "No claim was decided."
-        why = index.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
+        reason = index.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
     elif not names_allowed(index):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
@@ -96,7 +96,7 @@ def finding(index: RunIndex) -> StudyFinding:
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
     if not supported:
-        return StudyFinding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
+        return StudyFinding("No sentence is supported by this study yet", None, reason, " ".join(second), notice)
     verdict = supported[0]
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
@@ -107,11 +107,11 @@ def _names(names: Sequence[str]) -> str:
     return t.listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
-def counted_words(index: RunIndex) -> str:
+def tally_words(index: RunIndex) -> str:
     """The totals behind the tallies: sentences, decisions, judges and clusters."""
-    run, clusters, what = index.run, index.clusters, "decision" if index.run.table is None else "answer"
+    run, clusters, noun = index.run, index.clusters, "decision" if index.run.table is None else "answer"
     fixed = "fixed in advance" if index.preregistered else "not preregistered, so none without a condition"
-    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, what),
+    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, noun),
              t.counted(len(run.study.judges), "judge")]  # fmt: skip
     return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
 
@@ -128,7 +128,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
         if tier.agents[0] in alone and (item := effect_of(index, tier.agents[0], dimension)) is not None:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
-            written = t.shown(item) if point is None else t.interval(point, *limits)
+            written = t.as_text(item) if point is None else t.interval(point, *limits)
         if tier.alone:
             sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
             others = [(word, sum(len(other.agents) for other in part)) for word, part in sides if part]
@@ -138,7 +138,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
     return rows
 
 
-def axis_of(index: RunIndex) -> tuple[float, float]:
+def scores_axis(index: RunIndex) -> tuple[float, float]:
     """The shared axis of all scores: between whole points of the scale, or the whole scale without scores."""
     lowest, highest = index.study.scale
     ends = [end for d in index.dimensions for tier in tiers(index, d) for end in tier_ends(index, tier, d) or ()]
@@ -149,42 +149,42 @@ def axis_of(index: RunIndex) -> tuple[float, float]:
 
 def _tiers_section(index: RunIndex) -> b.Section:
     """The tiers on the overall score, then on each dimension, on one axis."""
-    axis, level, table = axis_of(index), percent(index.study.inference.level), index.run.table
+    axis, level, table = scores_axis(index), percent(index.study.inference.level), index.run.table
     scored = [d for d in index.dimensions if d != AGGREGATE and (index.on(d) or index.status(d) is not None)][:CHARTED]
     blocks, charts = list[Block](), list[b.Figure]()
     for at, dimension in enumerate((AGGREGATE, *scored)):
-        rows, title, why = tier_rows(index, dimension), index.title(dimension), tuple[str, ...]()
+        rows, title, reason = tier_rows(index, dimension), index.title(dimension), tuple[str, ...]()
         if index.status(dimension) == "halt":  # too little agreement: no tier may be drawn
             needed = number(index.study.gates.halt)
-            why = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
-        if why and at:  # not even the tiers of that dimension are shown
+            reason = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
+        if reason and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
-        lines = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
+        lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.remark}" for row in rows]
         desc = "; ".join(lines)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
-                                       kind, why)
+                                       kind, reason)
                             for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
             blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
-            kappa = f"{index.gating_words(dimension)}{'' if item is None else t.ends_of(item)}"
+            kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
             agree = "Judges do not agree" if status == "halt" else "Judges agree"
             if status == "methodology":
                 agree = "Judges agree weakly"
                 kappa += f"; {number(index.study.gates.publish)} needed without a condition"
             about = (f"{title} by tier", desc, float(NARROW))
-            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
-            note = "" if why else _ranks_words(index, dimension)
+            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", reason)
+            note = "" if reason else _ranks_words(index, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
     small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
-        cuts, flips = tier_sentences(index)[:_CUTS], turned_sentences(index)[:_CUTS]
-        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(index),) if one), *small, *_quotes(flips, cuts)]
+        cuts, flips = tier_sentences(index)[:_CUTS], reversed_sentences(index)[:_CUTS]
+        blocks += [*_quotes(cuts), *(b.Prose(s) for s in (best_agents(index),) if s), *small, *_quotes(flips, cuts)]
     else:
         blocks += small
     key = (
@@ -216,13 +216,13 @@ def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence]
     """Sentences that can be copied with their conditions, and below them the conditions that they share."""
     own, shared = conditions_of(sentences, above)
     quotes = [
-        b.ClaimQuote(level, text, mine, copy=" ".join((text, *also)))
-        for (text, level, also), mine in zip(sentences, own, strict=True)
+        b.ClaimQuote(level, text, condition, copy=" ".join((text, *also)))
+        for (text, level, also), condition in zip(sentences, own, strict=True)
     ]
     return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
 
-def turned_sentences(index: RunIndex) -> list[QuotedSentence]:
+def reversed_sentences(index: RunIndex) -> list[QuotedSentence]:
     """Pairs ranked one way on a dimension and the other way on another, in the form of `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in index.on(d, "pair") if v.publication_level != "no-claim"}
                for d in index.dimensions if d != AGGREGATE and names_allowed(index)}  # fmt: skip
@@ -230,7 +230,7 @@ def turned_sentences(index: RunIndex) -> list[QuotedSentence]:
     for dimension, other in combinations(by_pair, 2):
         for high, low in by_pair[dimension].keys() & {pair[::-1] for pair in by_pair[other]}:
             both = by_pair[dimension][high, low], by_pair[other][low, high]
-            where = f"on {score_words(dimension)}, and below it on {score_words(other)}"
+            scores = f"on {score_words(dimension)}, and below it on {score_words(other)}"
             also: dict[str, None] = {}
             for name, verdict, against in ((dimension, *both), (other, *both[::-1])):
                 for c in verdict.conditions:
@@ -239,7 +239,7 @@ def turned_sentences(index: RunIndex) -> list[QuotedSentence]:
                         ahead = f"{score_words(name)}: " if texts and c.text not in texts else ""
                         also[prose(ahead + c.text, 400)] = None
             level = t.weakest(verdict.publication_level for verdict in both)
-            sentences.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
+            sentences.append((f"{clean(high, 60)} scores above {clean(low, 60)} {scores}.", level, tuple(also)))
     return sorted(sentences)
 
 
@@ -281,7 +281,7 @@ def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
     return sentences
 
 
-def top_words(index: RunIndex) -> str:
+def best_agents(index: RunIndex) -> str:
     """The agents one of which is the best, with simultaneous confidence; empty if no agent is excluded."""
     top = [clean(agent, 60) for agent in index.summary.top_set.get(AGGREGATE, ())]
     narrowed = 1 < len(top) < len(index.agents)
@@ -309,13 +309,13 @@ def planted_words(index: RunIndex) -> str:
     """One sentence on whether planted texts fool the judges."""
     gated = [c for c in controls(index) if c.gate is not None]
     bad = [c for c in gated if c.outcome not in GOOD]
-    turned = [c for c in gated if c.turned and c not in bad]
-    named = t.listing([_planted_name(c) for c in (bad or turned)])
+    changed = [c for c in gated if c.reversals and c not in bad]
+    named = t.listing([_planted_name(c) for c in (bad or changed)])
     if not gated:
         return "Not known: no control texts were graded."
     if bad:
         return f"Not reliably. {t.sentence(named)[:-1]} are not scored as they should be."
-    if turned:
+    if changed:
         return f"Not reliably. Leave out one judge and {named} are no longer scored as they should be."
     return "No. The judges pass every kind of control text, also with any one of them left out."
 
@@ -349,7 +349,7 @@ def _planted_section(index: RunIndex) -> b.Section:
         for name, item, outcome in rows:
             phrase = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
             if not known(item):
-                lines.append((name, "", t.shown(item), phrase))
+                lines.append((name, "", t.as_text(item), phrase))
                 continue
             first = item is rows[0][1]
             cuts = tuple((end, f"{end:g}".replace("-", "−") if first else "", False) for end in band if end is not None)
@@ -389,22 +389,22 @@ def _judges_section(index: RunIndex) -> b.Section:
         for measure, key in columns:
             item, cut = own_test(index, measure, judge.name), limits_set.get(key)
             if not known(item):
-                cells.append(t.shown(item))
+                cells.append(t.as_text(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
             point = (item.value, item.low, item.high)
             cells.append(scores.strip_cell(axes[measure], cut or 0.0, point, t.signed(item.value), over))
-        cells += [t.shown(own_test(index, "point.vacuum_score", judge.name)), invalid_words(index, judge.name)]
+        cells += [t.as_text(own_test(index, "point.vacuum_score", judge.name)), invalid_words(index, judge.name)]
         tested = "within limits" if index.all("datasheet.gate", judge=judge.name) else "no limit set"
         rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
     dashed = "0" if cut is None else f"limit {number(cut)}"
-    heads = (
+    header = (
         "Judge", ("Points for 100 words of filler", small(f" dashed: {dashed}")),
         ("Points for a further requirement", small(" dashed: 0, notices nothing")),
         ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
     )  # fmt: skip
-    table = b.Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
+    table = b.Table(header, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
     return b.Section("judges", "How good are the judges?", judges_words(index), (table,))
 
 
@@ -427,8 +427,8 @@ def judges_words(index: RunIndex) -> str:
 
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    front, levels, table = finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
-    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
+    front, levels, table = top_finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
+    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.title
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
     lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
     links = Markup("").join(
@@ -447,14 +447,14 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         sections = [ahead, scores.panel_section(index), *([scores.orders_section(table)] if table.orders else []),
                     *([planted] if index.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
-        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(index))
+        steps = tuple((words, Markup("<br><code>{}</code>").format(code)) for words, code in scores.next_steps(index))
         sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
     elif front.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if index.agents else []), planted, _judges_section(index)]
     else:
         sections = [ahead, planted, _judges_section(index), limits]
     deep = b.Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
-    asked = bench(index, "index.html")
+    asked = bench_markup(index, "index.html")
     (head, text), parts = front.notice, list[Inline]()
     if table is not None and table.about:
         parts = [prose(table.about, 600)]
@@ -468,6 +468,6 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(index)}".strip(),
         notice=tuple(parts),
         tallies=t.tally(levels),
-        of=counted_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        of=tally_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

@@ -15,30 +15,30 @@ from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import AssayRun, RunIndex, judged_range, ranked_alone, score_words, supported_orders
 from assaymark.report.levels import (
     amended_words,
-    board_section,
     built_in_words,
+    claim_quote,
+    leaderboard_section,
     ordered_verdicts,
     rule_words,
-    said_claim,
 )
 from assaymark.report.measurements import (
-    Measured,
+    MeasurementRow,
     evidence_section,
-    ledger_pages,
-    ledger_rows,
-    measured_links,
-    measured_parts,
+    fact_check_pages,
+    fact_check_rows,
+    measurement_links,
     measurement_pages,
-    rows_of,
+    measurement_parts,
+    table_rows,
 )
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged_by
-from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
+from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
 from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
-from assaymark.report.study.checks import checked, explanations_section
+from assaymark.report.study.checks import checks_of, explanations_section
 from assaymark.report.study.claim_map import map_page
-from assaymark.report.study.controls import controls_section, outside_group, people_section
+from assaymark.report.study.controls import controls_section, holdout_group, people_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.overview import overview
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
@@ -162,13 +162,13 @@ def each_page(
         yield from frame.files()
         return
     trail = StudyProvenance.of(run) if run.judgments else None
-    rows = ledger_rows(index, {} if trail is None else trail.decisions)
-    rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
-    measured = measured_parts(measured_rows(index, rests))
+    rows = fact_check_rows(index, {} if trail is None else trail.decisions)
+    sources: Lineage = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
+    measured = measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
-    index = replace(index, links=measured_links(measured), made={})
-    sized = paged_by(cards(index), lambda pair: len(str(pair[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
-    parts = in_parts("claims", sized)
+    index = replace(index, links=measurement_links(measured), cache={})
+    sized = paginate_by(cards(index), lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
+    parts = by_file("claims", sized)
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
     index = replace(index, claims=places)
     if trail is not None:
@@ -181,7 +181,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each topic that it links to."""
     # The other pages as (whether it exists, words, path, description).
     run, table = index.run, index.run.table is not None
@@ -212,7 +212,7 @@ def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Seq
         "supported is named without the direction that the panel saw."
     )
     verify = b.code("assaymark claim --verify certificate.json")
-    for path, shown, links in beside(claims.items()):
+    for path, shown, links in with_pager(claims.items()):
         filters = b.row_filters([card.level for card in shown], TAGS)
         listing = b.CardList(tuple(shown), filters, "claims", "claim-rows")
         yield b.Page(path, "All sentences", lead, (), (listing,), links,
@@ -221,11 +221,11 @@ def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Seq
         yield map_page(index, index.links)
     pages: list[tuple[str, str, str, tuple[b.Section | None, ...]]] = [
         ("agents", "Agents", "How the agents rank, and what they were shown and did.",
-         (board_section(index), ranks_section(index), agents_section(index))),
+         (leaderboard_section(index), ranks_section(index), agents_section(index))),
         ("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
          (agreement_section(index), people_section(index), single_section(index), noise_section(index))),
         ("stability", "Stability of the orders", "What an order needs beside a significant difference.",
-         (stability_section(index, outside_group(index)), explanations_section(index), rules_section(index))),
+         (stability_section(index, holdout_group(index)), explanations_section(index), rules_section(index))),
     ]  # fmt: skip
     if controls:
         pages.append(("controls", "Control texts", "Texts whose right treatment is known.", (controls_section(index),)))
@@ -239,7 +239,7 @@ def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Seq
         styles = ("judges.css",) if name == "agreement" else ()
         yield b.Page(f"{name}.html", title, intro, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
-        yield from ledger_pages(rows)
+        yield from fact_check_pages(rows)
         if (example := example_page(index)) is not None:
             yield example
 
@@ -248,8 +248,8 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
     """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
-        left = {"facts", "map", *(("claims", "measurements") if brief else ())}
-        nav = tuple(link for link in _NAV if link.key not in left)
+        omitted = {"facts", "map", *(("claims", "measurements") if brief else ())}
+        nav = tuple(link for link in _NAV if link.key not in omitted)
         return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
     records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judgments else ()
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
@@ -265,14 +265,14 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     effects = {"stops": b.bold("Stops here."), "condition": b.bold("Condition.")}
     for verdict in ordered_verdicts(index):
         level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
-        claimed, (tests, unreached) = level != "no-claim", checked(index, verdict)
+        claimed, (tests, unreached) = level != "no-claim", checks_of(index, verdict)
         # The id of a card; a hash of the claim id would reveal the direction of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
         blocks: list[Block] = [] if claimed else [b.Prose(prose(suppressed_phrase(claim), 400), "up")]
         if claimed:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(index, verdict), *needed)))
-            quote = said_claim(index, verdict, f"q{anchor}")
+            quote = claim_quote(index, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
             blocks += [b.Prose(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
@@ -291,7 +291,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
             for rule, other in sorted(verdict.fragility.items()):
                 by_level.setdefault(other, []).append(rule_words(rule))
             each = sorted(by_level, key=lambda name: (name != level, RANK[name]))
-            rules = b.spaced((f"Holds: {listing(by_level[one])}" if one == level else
+            rules = b.chained((f"Holds: {listing(by_level[one])}" if one == level else
                             (b.Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
         facts: list[tuple[str, Inline]] = [("Other rules", rules)]
         # The measurements behind a claim, kind by kind, each linked to its row.
@@ -299,17 +299,17 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         for name in dict.fromkeys(verdict.measurements):
             item = index.by_id.get(name)
             if item is not None and name in index.links and (claimed or name.startswith(_SHOWN_UNSUPPORTED[kind])):
-                groups.setdefault(item.name, []).append((_about(index, item, claim.dimension), index.links[name]))
+                groups.setdefault(item.name, []).append((_label_words(index, item, claim.dimension), index.links[name]))
         if groups:
-            kinds = ((f"{measured_title(name, index.sign)}: ",
-                      b.spaced(b.Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
+            kinds = ((f"{measurement_title(name, index.sign)}: ",
+                      b.chained(b.Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
                       f" and {len(ways) - _LINKS} more" if len(ways) > _LINKS else "")
                      for name, ways in groups.items())  # fmt: skip
             total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
             if claimed:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
-            rests = b.spaced(kinds, ". ")
-            facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
+            sources = b.chained(kinds, ". ")
+            facts.append(("Rests on", (sources, b.small(f" {total}")) if total else sources))
         # The file of the certificate; for a pair its name reveals the order.
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not claimed):
@@ -320,7 +320,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(listed)
 
 
-def measured_rows(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
     """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
     agent that shares its tier is replaced by the range of its judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
@@ -338,22 +338,22 @@ def measured_rows(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measure
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            why = "the agent shares its tier"
-            return f"not shown: {why}" if bounds is None else f"{span(*bounds)}, range of the judges; {why}"
+            reason = "the agent shares its tier"
+            return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
-    ours = {name: measured_title(name, index.sign) for name in _AGREED}
-    return rows_of(index.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
+    ours = {name: measurement_title(name, index.sign) for name in _AGREED}
+    return table_rows(index.run.measurements, _TITLES | ours, shown, lineage_of, groups, hidden)
 
 
-def measured_title(name: str, sign: str = "κ") -> str:
+def measurement_title(name: str, sign: str = "κ") -> str:
     """The title of a kind of measurement; an unknown one keeps its name. ``sign`` is the symbol of agreement."""
     title = _TITLES.get(name, clean(name, 60))
     return title.replace("κ", sign) if name in _AGREED else title
 
 
-def _about(index: RunIndex, item: Measurement, dimension: str) -> str:
+def _label_words(index: RunIndex, item: Measurement, dimension: str) -> str:
     """The labels that distinguish a measurement from its neighbours; two agents in alphabetical order."""
     labels = item.labels
     pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)
@@ -392,11 +392,11 @@ def rules_section(index: RunIndex) -> b.Section | None:
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
-    heads = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
-    why = "" if FLIP in names else flip_words(index)
+    columns = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
+    reason = "" if FLIP in names else flip_words(index)
     return b.Section(
         "rules", "What would change under another rule?",
         f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
-        (b.Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
-         *b.notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
+        (b.Table(columns, tuple(rows), summary="", stacked=True, style="frag"),
+         *b.notes([f"Not counted: {rule_words(FLIP)}. {reason}" if reason else ""])),
     )  # fmt: skip

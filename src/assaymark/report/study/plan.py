@@ -13,7 +13,7 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.study.controls import outside_name, outside_state
+from assaymark.report.study.controls import holdout_name, holdout_state
 from assaymark.report.text import known
 from assaymark.text import clean, count, money, number, percent, prose
 
@@ -48,8 +48,8 @@ def cost_section(index: RunIndex) -> b.Section | None:
         answer += f"; what {count(unpriced)} more cost is not known"
     if unpriced == calls:
         answer = f"{t.counted(calls, 'call')} of paid models; no price of them is known"
-    heads = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
-    table = b.Table(heads, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
+    columns = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
+    table = b.Table(columns, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
     note = (
         "List prices times the tokens that the providers counted, for every reply that was kept. Attempts without a "
         "reply are not in it: providers do not say what they cost. The bill is the provider’s."
@@ -153,20 +153,20 @@ def plan_section(index: RunIndex) -> b.Section:
     titles = t.listing([index.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
     item, note = index.get("order.detectable", dimension=AGGREGATE), ""
-    pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.shown(item)
+    pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.as_text(item)
     if known(item):
-        pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
+        pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = index.link(item, f"{number(item.value)} points for a leader{single}")
-    # How the plan treats the clusters: as independent or as consecutive in time.
+    # The plan's treatment of clusters: as independent or as consecutive in time.
     time, study = index.get("order.autocorrelation", dimension=AGGREGATE), index.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
-    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
+    relation = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     worth, overlap = (index.get(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
-    independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
+    independent, errors = t.as_text(worth), "independent judges; needs texts of known quality"
     if known(worth):
-        independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.part_of(worth, "r")
+        independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.detail_of(worth, "r")
         errors = "" if r is None else f"their errors correlate at {number(r)}"
     conflict, detail = "none", "no judge shares a family with an agent"
     if shared := [clean(family, 60) for family in study.families if family and family in index.families.values()]:
@@ -183,7 +183,7 @@ def plan_section(index: RunIndex) -> b.Section:
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
         ("Preregistered", "yes" if index.preregistered else "no", ""),
-        ("Test", _TESTS[study.inference.test], f"clusters {taken}"),
+        ("Test", _TESTS[study.inference.test], f"clusters {relation}"),
         ("Could detect", could, note),
     ]  # fmt: skip
     of_panel: list[tuple[str, Inline, str]] = [
@@ -191,20 +191,20 @@ def plan_section(index: RunIndex) -> b.Section:
          ", ".join(clean(judge.name, 60) for judge in study.judges)),
         ("Worth", independent, errors),
         ("Conflict", conflict, detail),
-        ("Held-out judge", outside_name(index) or "none", outside_state(index)),
-        ("Overlap", index.link(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Held-out judge", holdout_name(index) or "none", holdout_state(index)),
+        ("Overlap", index.link(overlap, t.as_text(overlap)), "mean correlation between two judges’ scores"),
         ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
          "retried once where a reply is no JSON; an invalid reply is never retried"),
         ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
          "after a hard kill; a drained stop repeats none"),
     ]  # fmt: skip
-    noted = [(title, tuple((term, b.noted(value, below and f" {below}")) for term, value, below in facts))
+    noted = [(title, tuple((term, b.with_note(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
     facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
     # The full text of a custom rubric.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
-        (index.title(name) if name else "All", clean(what, 40), clean(text, 4000))
-        for name, what, text in run.rubric.texts
+        (index.title(name) if name else "All", clean(kind, 40), clean(text, 4000))
+        for name, kind, text in run.rubric.texts
     ], stacked=True)  # fmt: skip
     return b.section(
         "plan", "What was fixed in advance?",
@@ -221,8 +221,8 @@ def panel_section(index: RunIndex) -> b.Section:
     views = {view.name: view for view in index.run.reference_panel}
     outside = index.study.stability.probe
     for judge in (*index.study.judges, *((outside,) if outside else ())):
-        own = sorted(clean(agent, 60) for agent, family in index.families.items() if family == judge.family)
-        conflict = f"made by the family of {t.listing(own)}" if own else "none"
+        kin = sorted(clean(agent, 60) for agent, family in index.families.items() if family == judge.family)
+        conflict = f"made by the family of {t.listing(kin)}" if kin else "none"
         if judge is outside:
             conflict += "; held-out judge, asked about contested pairs alone"
         name = clean(judge.name, 80)
@@ -230,9 +230,9 @@ def panel_section(index: RunIndex) -> b.Section:
                      invalid_words(index, judge.name), conflict))  # fmt: skip
         if (view := views.get(judge.name)) is not None and view.planted:
             planted.append((planted_group(name, view.question, view.planted),))
-    heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
-    table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
-    lead = reference_words(index)
+    columns = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
+    table = b.Table(columns, tuple(rows), frozenset({3, 4}), "", stacked=True)
+    lead = built_in_judges(index)
     return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
 
 
@@ -251,16 +251,16 @@ def noise_section(index: RunIndex) -> b.Section:
     ):
         groups: dict[str, list[Measurement]] = {}  # values undefined for the same reason share a row
         for item in index.all(name):
-            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.sizes(item)}"
+            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.n_words(item)}"
             groups.setdefault(key, []).append(item)
         for group in groups.values():
-            who = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
+            subjects = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
             ddof = t.listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
-            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
-            rows.append((about, index.link(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
+            about = f"{subjects}, repeated (ddof {ddof})" if label == "judge" else f"{subjects}, replicates"
+            rows.append((about, index.link(group[0], t.as_text(group[0], 3)), t.n_words(group[0]), meaning))
     for item in index.all("score.length_correlation"):
         detail = "correlation of the length of a text with its panel score"
-        rows.append(("Length and score", index.link(item, t.shown(item)), t.sizes(item), detail))
+        rows.append(("Length and score", index.link(item, t.as_text(item)), t.n_words(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
     return b.section("noise", "How much of it is noise?", lead, table or b.Prose("No noise floor was measured."))
@@ -276,7 +276,7 @@ def records_section(index: RunIndex) -> b.Section:
     for note in index.run.import_notes:  # the import may count the same records under the bare word
         if not (silent and note.partition(" (")[0] == "text"):
             missing.append(t.sentence(prose(note, 600)))
-    rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
+    rows = tuple((clean(reason, 160), count(n)) for reason, n in excluded)
     table = b.Table(("Reason", "Records"), rows, frozenset({1}), "")
     left_out = b.Group("Which records were left out?", (table,)) if rows else b.Prose("No record was left out.")
     lead = "" if missing else "The import reported nothing missing."
@@ -286,14 +286,14 @@ def records_section(index: RunIndex) -> b.Section:
 
 def study_line(index: RunIndex) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
-    study, what = index.study, "decision" if index.run.table is None else "answer"
+    study, noun = index.study, "decision" if index.run.table is None else "answer"
     judges = f"{t.plural(len(study.judges), 'judge')} from {t.plural(len(study.families), 'family', 'families')}"
     clusters = [t.plural(index.clusters, "cluster")] if index.clusters else []
-    parts = [t.plural(len(index.agents), "agent"), t.plural(index.answers, what), *clusters, judges]
+    parts = [t.plural(len(index.agents), "agent"), t.plural(index.answers, noun), *clusters, judges]
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
-def reference_words(index: RunIndex) -> str:
+def built_in_judges(index: RunIndex) -> str:
     """The names of the built-in judges in a sentence; empty if there are none."""
     built_in, judges = {view.name for view in index.run.reference_panel}, [judge.name for judge in index.study.judges]
     if built_in and built_in.issuperset(judges):
@@ -314,12 +314,12 @@ def _plan_rows(index: RunIndex) -> Iterator[tuple[Inline, ...]]:
     if dimensions := [d for d in index.dimensions if d != AGGREGATE and index.on(d, "first", "pair")]:
         whole, rest = (t.alpha(index.alpha(d)) for d in (AGGREGATE, dimensions[0]))
         meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
-    own = index.study.substrate is not None
+    market = index.study.substrate is not None
     for agent in index.study.agents:
         shown = clean(f"{agent.model}, family {agent.family}", 200)
         yield b.code(f"agents.{clean(agent.name, 60)}"), shown, "agent that decides on every cycle"
     entries: list[tuple[str, Any]] = []
-    for part in (*(("substrate", "controls") if own else ()), *_PARTS, *(("oracle",) if own else ()), "seed"):
+    for part in (*(("substrate", "controls") if market else ()), *_PARTS, *(("oracle",) if market else ()), "seed"):
         inner = plan[part].items() if isinstance(plan[part], dict) else None
         entries += [(part, plan[part])] if inner is None else [(f"{part}.{name}", value) for name, value in inner]
     for field, value in entries:

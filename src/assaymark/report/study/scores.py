@@ -16,7 +16,7 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
-from assaymark.report.study.checks import binding
+from assaymark.report.study.checks import binding_fields
 from assaymark.report.study.controls import people_words
 from assaymark.report.text import known
 from assaymark.text import clean, count, number, prose
@@ -52,21 +52,21 @@ def read_section(table: TableView) -> b.Section:
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
     rows += [("Criteria", (criteria, f", {table.scale[0]:g} to {table.scale[1]:g}")),
              ("File", (clean(table.source, 200), b.small(f" {table.format}{digest}")))]  # fmt: skip
-    left: Block = b.Items(tuple(prose(line, 600) for line in table.left))
+    omitted: Block = b.Items(tuple(prose(line, 600) for line in table.left))
     if len(table.left) > _LEFT:
-        left = b.Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
+        omitted = b.Group(f"What was left out ({len(table.left)})", (omitted,), folded="closed")
     chosen = b.Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
     wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
     filled = b.Items((*(prose(line, 600) for line in table.filled), wrong))
     assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
+    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((omitted,) if table.left else ()), assumed)
     return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
 def size_words(table: TableView) -> str:
     """The size of a table in words."""
-    what = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
-    parts = (t.counted(table.agents, "system"), t.counted(table.clusters, what), t.counted(table.judges, "judge"),
+    noun = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
+    parts = (t.counted(table.agents, "system"), t.counted(table.clusters, noun), t.counted(table.judges, "judge"),
              t.plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
     lost = f", {count(table.missing)} missing" if table.missing else ""
     return f"{', '.join(parts)}: {t.counted(table.scores, 'score')}{lost}"
@@ -75,13 +75,13 @@ def size_words(table: TableView) -> str:
 def panel_section(index: RunIndex) -> b.Section:
     """The agreement of the judges, by pair and without each judge, and one row per judge."""
     panel = sorted(index.study.judges, key=lambda judge: judge.name)
-    (pairs, split), what = split_pairs(index), index.sign
+    (pairs, split), sign = split_pairs(index), index.sign
     few = len(panel) <= _MATRIX
     if not few:  # many judges are drawn as dots, those that agree least first
         panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
     cut = index.study.gates.publish
     axis = strip_axis([value for both in split.values() for value in both if value is not None], cut)
-    none = {name: "left out" if lost(index, name) else "no pair" for name in split}
+    none = {name: "left out" if is_left_out(index, name) else "no pair" for name in split}
 
     def dot(value: float | None, otherwise: str) -> Inline:
         return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
@@ -89,7 +89,7 @@ def panel_section(index: RunIndex) -> b.Section:
     blocks: list[Block] = []
     if few and len(panel) > 2 and pairs:
         names = [judge.name for judge in panel]
-        wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
+        wide = max(map(len, names)) > _SHORT  # long names are only row heads, with the number of their column
         called = [f"{at} {clean(name, 60)}" if wide else clean(name, 60) for at, name in enumerate(names, 1)]
         cells = tuple(
             (called[at], *("" if (kappa := pairs.get((other, name), pairs.get((name, other)))) is None else
@@ -98,16 +98,16 @@ def panel_section(index: RunIndex) -> b.Section:
             for at, name in enumerate(names) if at or wide
         )  # fmt: skip
         above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
-        grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
+        grid = b.Table((f"{sign} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
-        heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
-        both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
-        blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
+        header: tuple[Inline, ...] = ("Panel", (f"{sign} without one judge", b.small(f" dashed: {number(cut)} needed")))
+        both = b.Columns(((grid,), (b.Table(header, without, summary="", stacked=True, style="tests"),)))
+        blocks.append(_folded(len(panel), both, f"{sign} of each pair and without each judge"))
     columns = _columns(index, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
-        columns = [((f"{what} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
-                   (f"{what} without it", {n: "" if pair[1] is None or lost(index, n) else number(pair[1])
+        columns = [((f"{sign} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
+                   (f"{sign} without it", {n: "" if pair[1] is None or is_left_out(index, n) else number(pair[1])
                                            for n, pair in split.items()}), *columns]  # fmt: skip
     rows = tuple(
         ((clean(judge.name, 60), b.small(f" {clean(judge.family, 60)}") if judge.family != judge.name else ""),
@@ -115,7 +115,7 @@ def panel_section(index: RunIndex) -> b.Section:
         for judge in panel
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
-    blocks.append(_of_judges(len(panel), table))
+    blocks.append(_folded(len(panel), table))
     if sentence := spread_words(index):
         blocks.append(b.Prose(sentence, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
@@ -123,7 +123,7 @@ def panel_section(index: RunIndex) -> b.Section:
     if sentence := people_words(index):
         blocks.append(b.Prose((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
-    return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(index), tuple(blocks))
+    return b.Section("judges", "Do the judges agree, and is one of them odd?", agreement_answer(index), tuple(blocks))
 
 
 def spread_words(index: RunIndex) -> str:
@@ -132,12 +132,12 @@ def spread_words(index: RunIndex) -> str:
     for judge in {item.labels["judge"] for item in index.all("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
         levels = _levels(index, judge)
         spreads[judge] = max(levels) - min(levels) if levels else 0.0
-    gaps = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
-    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(gaps)}. {why}" if len(gaps) > 1 else ""
+    spans = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
+    note = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
+    return f"The lowest and the highest system are {t.listing(spans)}. {note}" if len(spans) > 1 else ""
 
 
-def _of_judges(n: int, block: Block, title: str = "") -> Block:
+def _folded(n: int, block: Block, title: str = "") -> Block:
     """A block with a part for each judge; with many judges it is folded on phones."""
     return b.Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
 
@@ -158,7 +158,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
     if any(people.values()):
         reached = index.value("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None else b.small(f" two people: {number(reached)}")
-        graded: dict[str, Inline] = {name: "not graded" if m is None else t.shown(m) for name, m in people.items()}
+        graded: dict[str, Inline] = {name: "not graded" if m is None else t.as_text(m) for name, m in people.items()}
         columns.append((("κ with people", two), graded))
     # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
     for measure, dimension, head, otherwise in (
@@ -172,12 +172,12 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
         axis, cells = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
-            cells[name] = otherwise if item is None else t.shown(item)
+            cells[name] = otherwise if item is None else t.as_text(item)
             if known(item):
                 over, shown = item.low is not None and item.low > 0, t.signed(item.value)
                 cells[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), shown, over)
                 if dimension == WINS:
-                    ends = t.ends_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
+                    ends = t.interval_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
                     cells[name] = (b.bold(shown) if over else shown, ends)
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
     levels = {name: _levels(index, name) for name in names}
@@ -191,7 +191,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
             some = f"{item.value:.1%}"
             if isinstance(lacking, int) and isinstance(asked, int):
                 some = f"{count(lacking)} of {count(asked)}"
-            missing[name] = f"{some}, left out" if lost(index, name) else some
+            missing[name] = f"{some}, left out" if is_left_out(index, name) else some
     return [*columns, ("Missing scores", missing)] if set(missing.values()) != {"none"} else columns
 
 
@@ -211,10 +211,10 @@ def pairs_words(index: RunIndex) -> str:
         for item in index.known("judge.own_family", dimension=WINS)
         if item.labels["judge"] != COMMON and (item.low or 0.0) > 0
     ]
-    return " ".join((*sentences, place_words(table)))
+    return " ".join((*sentences, position_words(table)))
 
 
-def place_words(table: TableView) -> str:
+def position_words(table: TableView) -> str:
     """The share of pairs that the position decided, over the judges."""
     shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
     ends = f"{shares[0]:.1%} of pairs"
@@ -236,17 +236,17 @@ def split_pairs(index: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str
     return pairs, split
 
 
-def lost(index: RunIndex, judge: str) -> bool:
+def is_left_out(index: RunIndex, judge: str) -> bool:
     """True if a judge was left out."""
     item = index.get("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def agree_words(index: RunIndex) -> str:
+def agreement_answer(index: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that lowers agreement."""
     item, gates = index.get(KAPPA, dimension=AGGREGATE), index.study.gates
     if not known(item):
-        return f"Not known: {t.shown(item).removeprefix('not measurable: ')}."
+        return f"Not known: {t.as_text(item).removeprefix('not measurable: ')}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
     sentence = f"{answer}: {index.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
     odd = odd_judge(index, item.value)
@@ -268,8 +268,8 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
     item, command = index.get(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     verdicts = (verdict for verdict in index.run.verdicts if verdict.publication_level != "no-claim")
-    held = Counter(field for verdict in verdicts for field in binding(verdict))
-    lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in held.items()}
+    limited = Counter(field for verdict in verdicts for field in binding_fields(verdict))
+    lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in limited.items()}
     if known(item) and (odd := odd_judge(index, item.value)) is not None:
         gain = f"{index.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
         steps.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
@@ -294,7 +294,7 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
 
 def orders_section(table: TableView) -> b.Section:
     """Position bias by judge, from pairs shown in both orders."""
-    heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
+    columns = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
     rows = tuple(
         (clean(judge, 60), count(counts["both"]), f"{counts['same_text'] / counts['both']:.1%}",
@@ -303,6 +303,6 @@ def orders_section(table: TableView) -> b.Section:
          f"{counts['one_tie'] / counts['both']:.1%}")
         for judge, counts in sorted(table.orders.items())
     )  # fmt: skip
-    orders = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    blocks = (_of_judges(len(rows), orders),)
-    return b.Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)
+    orders = b.Table(columns, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
+    blocks = (_folded(len(rows), orders),)
+    return b.Section("orders", "Does the order in which texts are shown decide?", position_words(table), blocks)

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, decide_bench, plan_text, resolve,
     )  # fmt: skip
-    from assaymark.workflow.tracks.benchmark_measure import study_text
+    from assaymark.workflow.tracks.benchmark_measure import rationale_study
     from assaymark.workflow.tracks.benchmark_plan import expect_bench, open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
         MadeSheets, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, reconcile, settle_account
+    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, audit_day, settle_account
     from assaymark.workflow.tracks.season_context import (
         agent_context, agent_sections, context_json, day_material, agent_prompt,
     )  # fmt: skip

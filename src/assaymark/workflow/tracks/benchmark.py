@@ -19,8 +19,8 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
-from assaymark.claims.certification import Panel, decided_file, tally_of
-from assaymark.claims.messages import english, listing, stand_ins
+from assaymark.claims.certification import Panel, build_file, count_levels
+from assaymark.claims.messages import built_in_text, english, listing
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
@@ -164,7 +164,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
             if (call := state.next_call()) is not None:
                 yield call
 
-    locked = _lock(folder, text, source, models, opening, now)
+    locked = _lock_plan(folder, text, source, models, opening, now)
     episodes = plans.episodes_of(folder, locked, models)
     print_raised(models)
     if locked.plan.judges:
@@ -175,7 +175,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, have every question answered, and write tables and pages. Called again, it resumes."""
     first = lambda bench: [call for *_, call in plans.plan_questions(bench)]  # noqa: E731
-    locked = _lock(folder, text, source, models, first, now)
+    locked = _lock_plan(folder, text, source, models, first, now)
     answers = plans.answers_of(folder, locked, models)
     print_raised(models)
     return _publish(folder, locked, plans.episodes_of(folder, locked), answers)
@@ -192,10 +192,10 @@ def decide_bench(folder: RunFolder) -> pages.BenchRun:
     """Decide a benchmark from the replies in its ledger, write its tables, and return the contents of its pages."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decide(folder, locked, *results)
+    return _decide_run(folder, locked, *results)
 
 
-def _lock(
+def _lock_plan(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
     calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime,
 ) -> LockedBench:  # fmt: skip
@@ -234,7 +234,7 @@ def _publish(
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
     """Write tables, verdicts and pages; ``episodes`` or ``answers`` are None if they were not run yet."""
-    run = _decide(folder, locked, episodes, answers)
+    run = _decide_run(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
     overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
@@ -253,11 +253,11 @@ def _publish(
     narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score_note(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
+    lines.append(f"claims: {tally_words(count_levels(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
-        built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
+        built_in = built_in_text(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
         words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(sentences) > 12:
@@ -269,7 +269,7 @@ def _publish(
     return Benched(folder.report / "index.html", tuple(lines), run)
 
 
-def _decide(
+def _decide_run(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
 ) -> pages.BenchRun:
     plan, chosen = locked.plan, locked.plan.pipeline
@@ -303,7 +303,7 @@ def _decide(
     for item in lacking:
         if item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
-    file = decided_file(
+    file = build_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
         panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),
@@ -328,7 +328,7 @@ def _decide(
     if answers:
         path = plan.questions.file
         pairs = () if path is None else ((item.template, item.split) for item in published.read_questions(Path(path)))
-        splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
+        splits = published.split_counts(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,

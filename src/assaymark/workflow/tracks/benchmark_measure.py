@@ -129,12 +129,12 @@ def grade_rationales(
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
-    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models)
+    lock(within, rationale_study(locked.plan), f"judges of {locked.plan.name}", now, models)
     finish(within, models)
     return within
 
 
-def study_text(plan: BenchPlan) -> str:
+def rationale_study(plan: BenchPlan) -> str:
     """Return the study that grades the rationales, as TOML: judges, rubric and ranking rules of the benchmark."""
     fields = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
@@ -250,10 +250,10 @@ def unscored_models(locked: LockedBench, episodes: Sequence[Episode], convention
 
 def ceps_items(results: Sequence[EpisodeResult], unscored: Mapping[str, str]) -> ScoredItems:
     """Return CEPS of every model on every date of these episodes; ``unscored`` models have none."""
-    return _items(results, lambda date: date.ceps, unscored)
+    return _scored_items(results, lambda date: date.ceps, unscored)
 
 
-def _items(
+def _scored_items(
     results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
 ) -> ScoredItems:
     """Return ``read(date)`` for every date by model, as items clustered by window and day."""
@@ -296,7 +296,7 @@ def _stage_means(
     for profile, (kind, accepts) in product(boards_of(locked), kinds.items()):
         chosen = [result for result in results if profile in (ALL, result.profile) and accepts(result.window)]
         for stage, read in readings.items() if chosen else ():
-            items = _items(chosen, read, unscored if stage in _CHOSEN else {})
+            items = _scored_items(chosen, read, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
             yield from orders.level_measurements("bench.stage", items, labels, locked.plan.level)
 
@@ -341,7 +341,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         stress = specs[result.window].kind == "stress"
         drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _drawdown(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
-        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
+        yield measured(DRAWDOWN, _result_labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
         if stress:
             scores[result.model, result.profile].append(profiles.stress_score(depth, tolerance))
     for (model, profile), values in scores.items():
@@ -349,7 +349,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         labels, mean = {"model": model, "profile": profile}, float(np.mean(values))
         yield measured("bench.stress", labels, mean, (len(values), "windows"), method)
     for result, _ in episodes:
-        name, labels, days = "bench.performance", _labels(result), result.dates
+        name, labels, days = "bench.performance", _result_labels(result), result.dates
         turnover, weights = np.array([date.turnover for date in days]), np.stack([date.executed for date in days])
         yield from _figures(name, labels, performance(result.nav), weights, turnover)
         bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in days]
@@ -374,7 +374,7 @@ def _ratios(
     level = locked.plan.level
 
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
-        return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
+        return measured(name, _result_labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
 
     evens = {baseline.window: baseline.nav for baseline in baselines if baseline.name == EQUAL_WEIGHT}
     calm = [window.window for window in locked.windows if window.spec.kind == "normal"]
@@ -395,11 +395,11 @@ def _ratios(
             yield from (no_ratio("bench.sharpe", result, f"not defined: {exc}") for result, _ in moving)
             continue
         for at, (result, other_result) in enumerate(moving):
-            yield _ratio("bench.sharpe", _labels(result), ratios[at], level)
+            yield _ratio("bench.sharpe", _result_labels(result), ratios[at], level)
             if even is not None:
                 other, against = performance(other_result.nav).sharpe, performance(even).sharpe
                 more = {} if other is None or against is None else {"other": other - against}
-                yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
+                yield _ratio(SHARPE_CONTRAST, _result_labels(result), gaps[at], level, p=gaps[at].p, **more)
 
 
 def _drawdown(outcome: Performance) -> float:
@@ -410,7 +410,7 @@ def _varies(outcome: Performance) -> bool:
     return outcome.n + 1 > 10 and outcome.sharpe is not None
 
 
-def _labels(result: EpisodeResult) -> dict[str, str]:
+def _result_labels(result: EpisodeResult) -> dict[str, str]:
     return {"model": result.model, "profile": result.profile, "window": result.window}
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from assaymark.benchmark.episode import EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan, profile_named
-from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
+from assaymark.benchmark.questions.answers import EXCERPT, ScoredReply, score_answer
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
 from assaymark.benchmark.questions.published import generate_questions, read_questions, write_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
@@ -232,7 +232,7 @@ def episodes_of(
 FILE: Final = "questions.jsonl"
 """The file of the questions asked, in the run folder."""
 
-Answers = Mapping[str, Sequence[Scored]]
+Answers = Mapping[str, Sequence[ScoredReply]]
 """The scored replies of each model."""
 
 
@@ -255,7 +255,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
         elif ledger.pending(calls):
             return None
         replies = dict(ledger.replies(list(calls)))
-    items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
+    items: dict[str, list[ScoredReply]] = {model.name: [] for model in locked.plan.models}
     for agent, question, condition, call in asked:
         reply = replies[call.key]
         scored, other = (
@@ -263,7 +263,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
             for each in (locked.plan.convention, locked.other)
         )
         shown, missing = reply.text[:EXCERPT], no_reply(reply)
-        items[agent.name].append(Scored(question, condition, scored, other, shown, call.key, missing))
+        items[agent.name].append(ScoredReply(question, condition, scored, other, shown, call.key, missing))
     return items
 
 

@@ -359,7 +359,7 @@ def datasheet_pages(
     yield from answer_pages(index, frame, read)
     for sheet in sheets:
         others = [other for other in sheets if other.judge != sheet.judge]
-        yield from render_datasheet(sheet, others, frame, index.rests).items()
+        yield from render_datasheet(sheet, others, frame, index.lineage).items()
     yield from render_comparison(sheets, agreement, frame).items()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark.agents.llm import REJECTED, unanswered
+from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.claims.season_plan import Season
 from assaymark.importers.report import EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
@@ -74,12 +74,12 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
 
 
 def settle_account(
-    season: Season, agent: str, book: Account, last: Decision | None, day: Day, marks: Marks
+    season: Season, agent: str, account: Account, last: Decision | None, day: Day, marks: Marks
 ) -> AccountDay:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
     most, rules = season.rules.max_orders, season.rules
     if last is None:
-        return settle_orders(season, agent, book, (), day, marks)
+        return settle_orders(season, agent, account, (), day, marks)
     every = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
     beyond = f"{len(every)} orders were given and {most} a day are allowed"
@@ -95,8 +95,8 @@ def settle_account(
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
             order = replace(order, quantity=lots * rules.lot)
         orders.append(order)
-    settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
-    notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
+    settled = settle_orders(season, agent, account, orders, day, marks, last.record_id, refused)
+    notes = [f"your last reply could not be used: {reason}" for reason in last.missing if is_unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 
 
@@ -178,7 +178,7 @@ def settle_baseline(
     return (settled.book, shares), settled.nav
 
 
-def reconcile(
+def audit_day(
     season: Season, before: Account, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""

@@ -120,12 +120,12 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
         series=series, instruments=tuple(listings[bars.instrument].as_record() for bars in series),
         constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
-    offered, listed = _listed(context.instruments)
+    offered, listed = _listed_instruments(context.instruments)
     blocks = material_blocks(replace(context, series=(), instruments=()))
-    sections = {label: llm.fenced((label, text)) for label, text in blocks} | listed
+    sections = {label: llm.fenced_text((label, text)) for label, text in blocks} | listed
     written = [*map(_series_written, series)]
     if series:
-        sections["series"] = llm.fenced(("series", "\n".join(text for _, text in written)))
+        sections["series"] = llm.fenced_text(("series", "\n".join(text for _, text in written)))
     facts = [
         f'{{"as_of":{_json(price.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(price.id)},"instrument":'
         f'{_json(price.instrument)},"note":"","source":"close","unit":"price","value":{price.value!r}}}'
@@ -156,7 +156,7 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     sections: list[Text] = []
     for label in ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt"):
         if label in blocks:
-            sections.append(llm.fenced((label, blocks[label])))
+            sections.append(llm.fenced_text((label, blocks[label])))
         elif label in shared.sections and label not in ("situation", "prompt"):
             sections.append(shared.sections[label])
     return sections
@@ -167,7 +167,7 @@ def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequ
     at = "open" if season.rules.fill == "next_open" else "close"
     beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
     lines = [
-        season.told(agent).strip(),
+        season.instructions(agent).strip(),
         f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
     ]
     for title, rows in (
@@ -180,11 +180,11 @@ def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequ
 
 
 @lru_cache(maxsize=8)
-def _listed(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
+def _listed_instruments(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
     """Return the instruments of a day as JSON and as a prompt section; cached, because they rarely change."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
-    return canonical_json(instruments), {label: llm.fenced((label, text)) for label, text in blocks.items()}
+    return canonical_json(instruments), {label: llm.fenced_text((label, text)) for label, text in blocks.items()}
 
 
 def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series, ...]:

@@ -428,7 +428,7 @@ class SeasonState:
                 "rejections": to_json(settlement.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.reconcile(season, before[name], settlement, day, source, marks) if day.quotes else None,
+                "checks": books.audit_day(season, before[name], settlement, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,

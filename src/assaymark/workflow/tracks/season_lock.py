@@ -119,7 +119,7 @@ def lock_season(
         # Locking a season again does not require its agents to be available.
         there = None if folder.lock.is_file() else models
         season, data, absent = _check_season(text, source, models, there, allow_absent)
-    plan_hash = plans.season_hash(season, texts_of(season), _input_digests(season, data))
+    plan_hash = plans.season_hash(season, text_digests(season), _input_digests(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
         if locked.plan_hash != plan_hash:
@@ -130,7 +130,7 @@ def lock_season(
     sent = None if first is None or folder.lock.is_file() else first(season, data)
     with runs.new_folder(folder.path):
         if records is not None:
-            write_season(folder, records, plan_hash)
+            write_records(folder, records, plan_hash)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
             inputs = _input_digests(season, data)
@@ -170,7 +170,7 @@ def stored_season(folder: RunFolder) -> LockedSeason:
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
     season = season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
     inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
-    plan_hash = plans.season_hash(season, texts_of(season), inputs)
+    plan_hash = plans.season_hash(season, text_digests(season), inputs)
     SEASON.require_unedited(folder, plan_hash, stored)
     amendments = runs.read_amendments(folder, stored.get("amendments", ()))
     universe, preflight = (tuple(map(str, stored.get(name, ()))) for name in ("universe", "preflight"))
@@ -178,7 +178,7 @@ def stored_season(folder: RunFolder) -> LockedSeason:
     return LockedSeason(season, plan_hash, str(stored["locked_at"]), amendments, preregistered, inputs, preflight, data)
 
 
-def texts_of(season: Season) -> dict[str, str]:
+def text_digests(season: Season) -> dict[str, str]:
     """Return the digests of all prompt texts, for agents and for judges, and of the scoring plan."""
     plan = season.scoring_plan
     texts = {**season_texts(), **judge_texts(plan)}
@@ -430,7 +430,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if excluded else ())
 
 
-def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
+def write_records(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
     """Write the tables of a season of imported records; complete ones stay as they are."""
     store, basis = Store(folder), {"plan": plan_hash, "records": records.digest}
     names, track = {decision.record_id for decision in records.decisions}, records.track

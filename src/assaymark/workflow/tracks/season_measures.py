@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import numpy as np
 
 import assaymark.metrology as metrology
-from assaymark.agents.llm import unanswered
+from assaymark.agents.llm import is_unanswered
 from assaymark.claims.levels import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
@@ -88,7 +88,7 @@ def season_findings(
     times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
-        seconds = [step.seconds for step in steps if not unanswered(step.decision)]
+        seconds = [step.seconds for step in steps if not is_unanswered(step.decision)]
         if not seconds:
             silent.add(agent)
         times[agent] = decision_time(
@@ -406,7 +406,7 @@ def season_orders(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules,
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Yield differences of graded agents over periods, and what rankings need besides, as `order_measurements`."""
+    """Yield differences of graded agents over periods and the other inputs of rankings, as `order_measurements`."""
     base = BiasRules() if claims is None else claims
     # Of the covariates of texts, only length is known by period.
     by_length = "log2" in base.covariates

@@ -19,7 +19,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.certification import Panel, Rank, VerdictFile, decided_file
+from assaymark.claims.certification import Panel, Rank, VerdictFile, build_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
@@ -35,7 +35,7 @@ from assaymark.records import Context, Decision, Evidence, Measurement, content_
 from assaymark.report import ALONE, Site
 from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
-from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.season.feeds import verdict_records
 from assaymark.report.text import tally_words
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
@@ -199,7 +199,7 @@ def decide_judged_season(
     places = [
         Rank(row.agent, row.first, row.last, row.shown, row.level, english().render(row.why)) for row in decided.places
     ]
-    file = decided_file(
+    file = build_file(
         season, stored.plan_hash, verdicts, measurements,
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
@@ -215,7 +215,7 @@ def decide_judged_season(
     run = season_run(stored, material, judged, measurements, table, decided, lie)
     current = folder.publications / f"{run.last}.json"
     current.parent.mkdir(exist_ok=True)
-    runs.write_json(current, verdicts_of(index.SeasonIndex.of(run)))
+    runs.write_json(current, verdict_records(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
     note("writing pages", 2, 3)
     earlier = (path for path in sorted(current.parent.glob("*.json")) if path.stem <= current.stem)
