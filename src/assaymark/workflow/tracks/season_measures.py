@@ -406,7 +406,7 @@ def season_orders(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules,
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Yield differences of graded agents over periods, and what rankings need besides, as `order_measurements`."""
+    """Yield differences of graded agents over periods and the other inputs of rankings, as `order_measurements`."""
     base = BiasRules() if claims is None else claims
     # Of the covariates of texts, only length is known by period.
     by_length = "log2" in base.covariates
