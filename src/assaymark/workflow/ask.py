@@ -168,7 +168,7 @@ def run_all(
             by_model.setdefault(call.model, []).append(call)
     tried, canaries = None, list[CallSpec]()
     if by_model:
-        ledger.responded |= {model for model, (_, answered) in ledger.standing().items() if answered}
+        ledger.responded |= {model for model, (_, answered) in ledger.answer_counts().items() if answered}
         canaries = [group[0] for model, group in by_model.items() if model not in ledger.responded and len(group) > 1]
         ledger.responded |= by_model.keys()
     if canaries:
@@ -200,7 +200,7 @@ def run_all(
         deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
     # A call that its model rejected is sent again once the model has replied to others; a second rejection counts.
-    answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
+    answered = ledger.answer_counts() if any(failure.refused for failure in tried.failed) else {}
     alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
@@ -355,7 +355,7 @@ class Canaries:
         budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if budget is None else budget.emptied(),
+                ledger, calls, self.models, purse=None if budget is None else budget.fresh(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))

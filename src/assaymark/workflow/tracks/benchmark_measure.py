@@ -70,7 +70,7 @@ def grade_rationales(
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
             agent, setting = agents[result.model], f"{result.profile}/{result.window}"
-            keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
+            keys = {stage: answer.key for (day, stage), answer in result.excerpts.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
@@ -200,7 +200,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """Return the missing and requested replies of each model; several profiles share some calls."""
     by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for result, _ in episodes:
-        by_model[result.model] |= {answer.key: answer.missing for answer in result.heard.values()}
+        by_model[result.model] |= {answer.key: answer.missing for answer in result.excerpts.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 

@@ -24,7 +24,7 @@ from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.judging.season.calls import quoted_spans
+from assaymark.judging.season.calls import find_quotation
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
 from assaymark.judging.season.scoring import SeasonRow
@@ -399,7 +399,7 @@ def ledger_view(
         lost: defaultdict[str, dict[str, str]] = defaultdict(dict)
         numbers: defaultdict[tuple[int, int, int], list[Evidence]] = defaultdict(list)
         for judge, claim in ((judge, one) for judge, ones in claims.items() for one in ones if one.step == step.number):
-            spans = quoted_spans(claim.quote, step)
+            spans = find_quotation(claim.quote, step)
             (states_at[spans[0]] if spans else lost[claim.quote]).setdefault(judge, claim.state)
         quoted, ends = tuple(states_at), [[end.span() for end in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
