@@ -23,7 +23,7 @@ import full_runs
 import pytest
 from made_season import made_catalogue, made_season
 
-from assaymark.claims import said
+from assaymark.claims import phrase
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
 from assaymark.report import AssayRun, portbench, render_pages
 from assaymark.report import season as season_pages_door
@@ -196,7 +196,7 @@ def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonR
         if one.verdict.claim.id in donor:
             made = replace(made, reasons=by_id[donor[one.verdict.claim.id].claim.id].reasons)
         elif verdict.claim.id != one.verdict.claim.id:
-            made = replace(made, statement=said("claim.says.above", high="Y", low="X", scope=""))
+            made = replace(made, statement=phrase("claim.says.above", high="Y", low="X", scope=""))
         decided.append(made)
     found = replace(run.decided, verdicts=tuple(decided))
     return replace(run, table=tuple(rows), measurements=tuple(measured), decided=found)

@@ -121,7 +121,7 @@ class CallExcerpt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """Result of one model under one profile in one window; ``heard`` has each of its own calls by date and stage."""
+    """Result of one model under one profile in one window; ``excerpts`` has each of its own calls by date and stage."""
 
     model: str
     profile: str
@@ -129,7 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
-    heard: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
+    excerpts: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
 
 
 __all__ = [
@@ -183,7 +183,7 @@ class Checks(Validator):
             self.add(name, f"must be as many as the truths (got {answers.size} and {true.size})")
 
 
-def clipped(value: float) -> float:
+def clip(value: float) -> float:
     """Clip ``value`` to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
 
@@ -303,12 +303,12 @@ def s3_score(
     checks.shares({"alpha": alpha})
     totals, means = _by_class(checks, first, corr, classes)
     spread = (_intra(totals, means) + _inter(totals, means, convention)) / 2.0
-    return clipped(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
+    return clip(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
 
 
 def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
     apart = np.abs(w - w_star)
-    return clipped(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
+    return clip(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
 
 
 def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
@@ -340,7 +340,7 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
 
 def _intra(totals: Floats, means: Floats) -> float:
     within = np.diag(means)
-    return clipped(1.0 - float(totals @ np.where(within > 0, within, 0.0)))
+    return clip(1.0 - float(totals @ np.where(within > 0, within, 0.0)))
 
 
 def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
@@ -351,7 +351,7 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
     if mass == 0:
         return 1.0 if convention == "reference" else 0.0
     across = float((pairs * np.where(np.isfinite(means), means, 0.0)).sum()) / mass
-    return clipped((1.0 - across) / 2.0)
+    return clip((1.0 - across) / 2.0)
 
 
 def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
@@ -385,7 +385,7 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     checks.shares({"penalty": penalty})
     checks.settle()
     drops = float(np.maximum(scores[:-1] - scores[1:], 0.0).sum())
-    return clipped(float(scores.mean()) - penalty * drops)
+    return clip(float(scores.mean()) - penalty * drops)
 
 
 def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[str, float]) -> float:
@@ -409,13 +409,13 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     0.75
     """
     checks = Checks("s1_score")
-    answers, true = _aligned(checks, "views", views, truth, 0.0)
+    answers, true = _align(checks, "views", views, truth, 0.0)
     first, second = (
         checks.vector(name, raw, -1.0, "must be from -1 to 1") for name, raw in (("views", answers), ("truth", true))
     )
     checks.same_length("views", first, second)
     checks.settle()
-    return clipped(1.0 - float(np.abs(first - second).mean()) / 2.0)
+    return clip(1.0 - float(np.abs(first - second).mean()) / 2.0)
 
 
 def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[Signal] | Mapping[str, Signal]) -> float:
@@ -434,7 +434,7 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     0.5
     """
     checks = Checks("s2_score")
-    answers, true = _aligned(checks, "signals", signals, truth, "hold")
+    answers, true = _align(checks, "signals", signals, truth, "hold")
     for name, words in (("signals", answers), ("truth", true)):
         if wrong := [word for word in words if word not in SIGNALS]:
             checks.add(name, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
@@ -466,7 +466,7 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     for name, value in (("turnover", turnover), ("turnover_star", turnover_star)):
         checks.number(name, value, 0.0, np.inf, "0 or more")
     checks.settle()
-    return clipped(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
+    return clip(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
 
 
 def s5_score(
@@ -499,10 +499,10 @@ def s5_score(
     errors = [
         abs(answer - true) / max(abs(true), RISK_FLOOR) for answer, true in ((var, var_star), (drawdown, drawdown_star))
     ]
-    return clipped(0.5 * float(rebalance == rebalance_star) + 0.5 * clipped(1.0 - sum(errors) / 2.0))
+    return clip(0.5 * float(rebalance == rebalance_star) + 0.5 * clip(1.0 - sum(errors) / 2.0))
 
 
-def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
+def _align(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
     """Return answers and truths in one order; of two mappings that of the truths, missing answers neutral."""
     if isinstance(replies, Mapping) and isinstance(true, Mapping):
         answers = [replies.get(name) for name in true]

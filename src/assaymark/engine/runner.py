@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
 from assaymark.engine.ledger import Ledger, WriteQueue
-from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, on_own_loop
+from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, run_in_new_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
@@ -23,9 +23,9 @@ from assaymark.engine.rate_limits import (
     Endpoint,
     PendingCall,
     Throttle,
-    asked_wait_s,
     endpoint_of,
     lane_of_call,
+    requested_wait_s,
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -57,18 +57,18 @@ class Watch:
 
     def stopped(self, call: CallSpec) -> bool:
         """True if a call must not be sent any more."""
-        return bool(self._stopped) and _manner(call) in self._stopped
+        return bool(self._stopped) and _model_key(call) in self._stopped
 
     def failed(self, call: CallSpec, error: ModelError) -> None:
         """Record a final failure of a call."""
         if error.always:
-            self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
+            self._stopped.setdefault(_model_key(call), f"{error}; {KEPT}")
 
     def replied(self, call: CallSpec, reply: Reply) -> None:
         """Record a reply."""
         if self._unusable is None:
             return
-        manner = _manner(call)
+        manner = _model_key(call)
         if manner in self._good or manner in self._stopped:
             return
         problem = self._unusable(call, reply)
@@ -89,7 +89,7 @@ def first_line(text: str) -> str:
     return repr(shown) if shown else "an empty reply"
 
 
-def _manner(call: CallSpec) -> str:
+def _model_key(call: CallSpec) -> str:
     """Model and arguments of a call, without its texts."""
     return f"{call.model} {canonical_json([call.args, call.effort, call.temperature, call.schema is None])}"
 
@@ -200,7 +200,7 @@ class CallRun:
                 while True:
                     await asyncio.sleep(every_s)
                     try:
-                        await _in(thread, self.work.renew)
+                        await _run_in(thread, self.work.renew)
                     except LedgerError as exc:
                         self._halt(exc)
                         return
@@ -223,16 +223,16 @@ class CallRun:
                 if renewing is not None:
                     renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be released expire
-                    await _in(thread, self.work.requeue)
+                    await _run_in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
 
     async def _answer(self, feed: _CallSource, due: PendingCall, model: Model) -> None:
         gate, sent, deferrals = feed.gate(due), 0, 0
-        while (leave := await self._leave(gate, due)) is not None:
+        while (settle := await self._admit(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
-                leave(None, None)
+                settle(None, None)
                 return
             self.retried += sent > 0
             sent += 1
@@ -240,7 +240,7 @@ class CallRun:
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1
-            leave(attempt, result)
+            settle(attempt, result)
             if isinstance(result, Reply):
                 if self.watch is not None:
                     self.watch.replied(due.call, result)
@@ -267,7 +267,7 @@ class CallRun:
             # exponential, with jitter from the key so that retries are not synchronised
             spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
             pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
-            pause_s = max(asked_wait_s(result.error), pause_s)
+            pause_s = max(requested_wait_s(result.error), pause_s)
             _LOG.info(
                 "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
             )
@@ -275,7 +275,7 @@ class CallRun:
                 break
         feed.aside.append(due)
 
-    async def _leave(
+    async def _admit(
         self, gate: Throttle, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
@@ -293,7 +293,7 @@ class CallRun:
             return None
 
         def done(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
-            gate.back(permit, result.error if isinstance(result, FailedAttempt) else result)
+            gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
             if hold is not None:
                 hold.done(attempt, result)
 
@@ -304,7 +304,7 @@ class CallRun:
         door = endpoint_of(call)
         if door not in self._gates:
             limits = self._limits.get(door.provider)
-            reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
+            reserve = None if limits is None else partial(_run_in, thread, self.ledger.reserve, door.provider, limits)
             self._gates[door] = Throttle(str(door), self._patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
@@ -319,14 +319,14 @@ class CallRun:
                 self._halt(exc)
 
     def _replied(self, place: Slot, due: PendingCall, reply: Reply) -> None:
-        place.leave()
+        place.release()
         if self._on_reply is not None:
             self._on_reply(due.call.model, reply)
 
-    def take_as_refusals(self) -> None:
+    def record_refusals(self) -> None:
         """Record rejected calls as refusals if their model answers nearly all others."""
         count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
-        answered = self.ledger.standing() if count else {}
+        answered = self.ledger.answer_counts() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
         ends = []
@@ -415,18 +415,18 @@ class _CallSource:
             given_back += self._dues
             self._dues.clear()
         if given_back:
-            await _in(self._thread, self._run.work.requeue, given_back)
+            await _run_in(self._thread, self._run.work.requeue, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            due = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            due = await _run_in(self._thread, self._run.work.more, self._lane, self._n)
             self._empty = due is None
             self._dues.extend(due or ())
             if due:
                 run = self._run
                 if run.purse is not None and run.work.renew_every_s is not None:  # count spending of other workers
-                    run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
+                    run.purse.load_spend(await _run_in(self._thread, run.purse.read, run.ledger))
                 return True
             if due is not None:
                 with suppress(TimeoutError):
@@ -435,7 +435,7 @@ class _CallSource:
         return False
 
 
-async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
+async def _run_in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(thread, work, *args)
 
 
@@ -478,7 +478,7 @@ def run_calls(
         pending: dict[str, CallSpec] | None = None
         with ThreadPoolExecutor(1, "looking over") as thread:
             # check the ledger's structure in parallel, before anything is written or paid for
-            sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
+            sound = None if ledger.verified else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
                 for name in {call.model for call in asked.values()} - models.keys():
@@ -493,7 +493,7 @@ def run_calls(
                     raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
             if sound is not None:
                 sound.result()
-            ledger.looked_over = True
+            ledger.verified = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
@@ -507,8 +507,8 @@ def run_calls(
             if purse is not None:
                 purse.check(ledger.load(some, {}) if pending is None else pending.values())
                 purse.begin(ledger)
-            on_own_loop(run.ask(models), run.interrupt)
-            run.take_as_refusals()
+            run_in_new_loop(run.ask(models), run.interrupt)
+            run.record_refusals()
         unanswered = 0
         if ledger.leases:
             unanswered = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))

@@ -58,7 +58,7 @@ class ClaimDesign:
 
 
 PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
-"""Default prices of a record and of a judge call, which count calls; ``human`` is the price of a grade by a person."""
+"""Default prices, by which a cost is a number of judge calls; ``human`` would be the price of a grade by a person."""
 
 
 def claim_design(

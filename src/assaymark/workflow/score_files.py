@@ -404,7 +404,7 @@ def computing_of(
     """Return the settings from the options of the command line; None if none is given."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
-    from assaymark.engine.compute import way
+    from assaymark.engine.compute import backend_named
 
     how = how or ("ray" if address is not None else "processes")
     problems = []
@@ -416,7 +416,7 @@ def computing_of(
         problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
     if problems:
         raise InputError("measure", problems)
-    return Computing(way(how), workers, address, deadline_s)
+    return Computing(backend_named(how), workers, address, deadline_s)
 
 
 def folder_sums(
