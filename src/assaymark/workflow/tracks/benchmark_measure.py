@@ -486,9 +486,9 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
-    gone = excluded_models(locked, replies)
-    boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
-    measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
+    excluded = excluded_models(locked, replies)
+    boards, others = ({QUESTIONS: question_items(answers, main, excluded, other)} for other in (False, True))
+    measurements = [*missing_measurements(QUESTIONS, replies, excluded), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
@@ -497,7 +497,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
             )
             for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
-        measurements += without_numbers(rows, gone)
+        measurements += without_numbers(rows, excluded)
     return measurements
 
 
