@@ -160,7 +160,7 @@ def run_all(
     _LOG.info("%s: %s", stage, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = cost_callback(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": budget, "on_reply": on_reply, **run_options(engine)}
+    paid = {"budget": budget, "on_reply": on_reply, **run_options(engine)}
     # First one call to each paid model that has several calls and has not replied on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -220,7 +220,7 @@ def print_raised(models: Mapping[str, Model]) -> None:
 
 def budget_of(models: Mapping[str, Model]) -> SpendLimit | None:
     """Return the budget that these models are paid from; None if there is none."""
-    return models.purse if isinstance(models, Models) else None
+    return models.budget if isinstance(models, Models) else None
 
 
 def prices_of(models: Mapping[str, Model]) -> Prices:
@@ -355,7 +355,7 @@ class Canaries:
         budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if budget is None else budget.fresh(),
+                ledger, calls, self.models, budget=None if budget is None else budget.fresh(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))

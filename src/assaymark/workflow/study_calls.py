@@ -419,7 +419,7 @@ def work(place: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=asking.budget_of(models),
+            ledger, models, budget=asking.budget_of(models),
             progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip
