@@ -184,10 +184,7 @@ class Tally:
 
 
 class TableProblems:
-    """Problems of a table by kind, so that a thousand of one kind do not hide the only one of another.
-
-    The first `LISTED` of each kind are stored and the rest are counted.
-    """
+    """Problems of a table by kind, so that frequent ones do not hide others: at most `LISTED` of each are stored."""
 
     def __init__(self, source: str) -> None:
         self.source, self._more = source, Counter[str]()
