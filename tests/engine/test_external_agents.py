@@ -1,4 +1,4 @@
-"""Agents that are not ours: whatever they do is recorded, nothing they do hangs or ends a run, no secret is written."""
+"""External agents: everything they do is recorded, nothing hangs or ends a run, and no secret is written."""
 
 from __future__ import annotations
 
