@@ -306,12 +306,12 @@ class Recomputation:
     def _contrast(self, item: Measurement) -> Measurement:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         check = self.found
-        column, counts = _arrays(item.detail.get("cluster_sums") or {})
+        column, counts = _arrays(item.detail.get("by_cluster") or {})
         what, n, clusters = _describe(item), int(counts.sum()), int(counts.size)
         check.compare(f"n of the {what}", item.n, n)
         self._check(item, "clusters", clusters)
         means = column[:, 0] / counts
-        gap = float(contrasts.settle(means.mean())) if clusters else None
+        gap = float(contrasts.snap_to_zero(means.mean())) if clusters else None
         check.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
         # Every other test that needs no random draws on so many clusters
         stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
@@ -461,7 +461,7 @@ class Recomputation:
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
-        sums, name, checks = item.detail.get("cluster_sums"), _describe(item), self.found
+        sums, name, checks = item.detail.get("by_cluster"), _describe(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
                 checks.assume(f"the {name} has no cluster sums and is")

@@ -21,7 +21,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import Contrast, cluster_t, settle
+from assaymark.metrology.contrasts import Contrast, cluster_t, snap_to_zero
 from assaymark.metrology.controls import measured
 from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
@@ -113,7 +113,7 @@ def anchor_measurements(
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
                 detail[which] = [str(agent) for _, agent in line]
             detail["flips"] = sum(
-                bool(settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0)
+                bool(snap_to_zero(first[a] - first[b]) * snap_to_zero(second[a] - second[b]) < 0)
                 for a, b in combinations(range(names.size), 2)
             )
         yield measured("anchor.shift", {"dimension": name}, contrast, study, (len(common), "trajectories"), method,
@@ -205,7 +205,7 @@ def probe_measurements(
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
         about: dict[str, JSON] = {"p": contrast.p if contrast else None, "judge": judge.name, "family": judge.family}
-        about["cluster_sums"] = {str(name): [float(total), int(n)] for name, total, n in sums}
+        about["by_cluster"] = {str(name): [float(total), int(n)] for name, total, n in sums}
         yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, contrast, study,
                        (len(common), "common cycles"), "mean paired difference within common cycles, outside judge",
                        NEVER, about)  # fmt: skip
