@@ -1,4 +1,4 @@
-"""The reference models: what is planted in them is what is measured, and the prompt is all that they know."""
+"""The built-in models: measurements recover their planted properties, and they know only the prompt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asked(text: str, **more) -> CallSpec:
 
 
 def test_ten_models_can_reach_nothing_but_the_prompt():
-    """What came next is known by the market, the oracle and episodes; none of these may be imported here."""
+    """The market, the oracle and episodes have look-ahead, so the module of the models may import none of them."""
     assert len(RULES) == 10
     assert set(bench.reference_benchmark_models()) == {PREFIX + word for word in RULES}
     text = Path(assaymark.benchmark.reference.__file__).read_text(encoding="utf-8")

@@ -125,7 +125,7 @@ def test_chunks_that_are_refused_are_named_together_and_a_defect_is_one_line_wit
 def test_what_is_in_the_ledger_is_not_computed(folder, either):
     with either._store.engine.begin() as connection:  # a ledger without the table gets it
         chunk_table.drop(connection)
-    assert (either.chunks.held(["a" * 64]), either.verify()) == ({}, 0)
+    assert (either.chunks.results(["a" * 64]), either.verify()) == ({}, 0)
     for version, times in (("1", 1), ("1", 1), ("2", 2)):
         assert mapped(functions.square, made(folder), version=version, ledger=either) == SQUARES
         assert functions.called(folder) == sorted(list("01234") * times)

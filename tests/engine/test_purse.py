@@ -1,4 +1,4 @@
-"""A budget: what is paid never passes it, what was paid before counts, and a model without a price is not asked."""
+"""Spend limits: spending never exceeds them, earlier spending counts, and a model without a price is not called."""
 
 # ruff: noqa: I001  # names in packed lines
 

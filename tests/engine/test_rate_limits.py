@@ -1,4 +1,4 @@
-"""How a run bears with its providers: limits a minute, waits that are asked for, and who is not asked any more."""
+"""Limits per minute, waits that providers request, and circuit breakers that stop a provider."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -297,14 +297,14 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.heard: dict[tuple[date, Stage], formulas.CallExcerpt] = {}
+        self.excerpts: dict[tuple[date, Stage], formulas.CallExcerpt] = {}
         self._open()
 
     def _open(self) -> None:
-        """Start a decision date; ``_said`` is None before S2 is answered, and if the answer has no signal."""
+        """Start a decision date; ``_given_signals`` is None before S2 is answered, and if the answer has no signal."""
         self._known = self.world.known(self.world.decisions[len(self._dates)])
         self._views = np.zeros(len(self.world.tickers))
-        self._said: tuple[Signal, ...] | None = None
+        self._given_signals: tuple[Signal, ...] | None = None
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
         self._states: dict[Stage, formulas.StageState] = {}
@@ -329,7 +329,7 @@ class EpisodeState:
             prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
             cut = len(prompt) > SHOWN
             shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
-            self.heard[day, self._stage] = formulas.CallExcerpt(shown, "", cut, self._pending.key)
+            self.excerpts[day, self._stage] = formulas.CallExcerpt(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -337,8 +337,8 @@ class EpisodeState:
         if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
         at = self._known.day, self._stage
-        cut = self.heard[at].cut or len(reply.text) > SHOWN
-        self.heard[at] = replace(self.heard[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
+        cut = self.excerpts[at].cut or len(reply.text) > SHOWN
+        self.excerpts[at] = replace(self.excerpts[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
@@ -352,7 +352,7 @@ class EpisodeState:
             self._views, self._stage = known.spread(views, self._views.size), "S2"
             return
         if self._stage == "S2":
-            self._said, self._states["S2"] = replies.parse_signals(reply, known.tickers)
+            self._given_signals, self._states["S2"] = replies.parse_signals(reply, known.tickers)
             self._stage = "S3"
             return
         weights, self._states["S3"] = replies.parse_weights(reply, known.tickers)
@@ -403,12 +403,12 @@ class EpisodeState:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
         ids = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
+        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.excerpts)
 
     def _signals(self) -> tuple[Signal, ...]:
         """Return the signals of the universe: hold for ineligible instruments, and for all if none were given."""
         every: list[Signal] = ["hold"] * len(self.world.tickers)
-        for at, signal in zip(self._known.part.tolist(), self._said or (), strict=False):
+        for at, signal in zip(self._known.part.tolist(), self._given_signals or (), strict=False):
             every[at] = signal
         return tuple(every)
 
@@ -424,7 +424,7 @@ class EpisodeState:
                 self.profile, self.rules.drift_limit, self.convention,
             )  # fmt: skip
 
-        return under(under(self._signals()).signals if self._said is None else self._signals())
+        return under(under(self._signals()).signals if self._given_signals is None else self._signals())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

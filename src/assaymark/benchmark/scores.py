@@ -121,7 +121,7 @@ class CallExcerpt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """Result of one model under one profile in one window; ``heard`` has each of its own calls by date and stage."""
+    """Result of one model under one profile in one window; ``excerpts`` has each of its own calls by date and stage."""
 
     model: str
     profile: str
@@ -129,7 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
-    heard: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
+    excerpts: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
 
 
 __all__ = [

@@ -175,7 +175,7 @@ class ChunkStore:
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
-    def held(self, keys: Iterable[str]) -> dict[str, bytes]:
+    def results(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the results of the finished ones among these chunks, by key."""
         blobs: dict[str, bytes] = {}
         with self._store.reading() as connection:
@@ -217,40 +217,40 @@ _STOP_S: Final = 5.0
 def run_in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
     """Run tasks in ``workers`` processes and yield each outcome, in the order in which they end."""
     turns = JobQueue(tasks, attempts)
-    hands: list[_Worker] = []
+    pool: list[_Worker] = []
     try:
-        while turns.waiting or any(hand.task for hand in hands):
-            free = [hand for hand in hands if hand.task is None]
-            while turns.waiting and (free or len(hands) < workers):
+        while turns.waiting or any(worker.task for worker in pool):
+            free = [worker for worker in pool if worker.task is None]
+            while turns.waiting and (free or len(pool) < workers):
                 if not free:
-                    hands.append(_Worker(deadline_s))
-                    free.append(hands[-1])
+                    pool.append(_Worker(deadline_s))
+                    free.append(pool[-1])
                 free.pop().give(turns.waiting.popleft())
             # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
-            busy = [(hand, hand.task) for hand in hands if hand.task is not None]
-            timeout = min(hand.until for hand, _ in busy) - time.monotonic()
-            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, timeout))
+            busy = [(worker, worker.task) for worker in pool if worker.task is not None]
+            timeout = min(worker.until for worker, _ in busy) - time.monotonic()
+            ready = connection.wait([worker.pipe for worker, _ in busy], max(0.0, timeout))
             now = time.monotonic()
             over: list[tuple[_Worker, Job, ChunkOutcome | str]] = []
-            for hand, task in busy:
-                if hand.pipe in ready:
-                    if (outcome := hand.take()) is not None:
-                        over.append((hand, task, outcome))
+            for worker, task in busy:
+                if worker.pipe in ready:
+                    if (outcome := worker.take()) is not None:
+                        over.append((worker, task, outcome))
                     else:
-                        hand.start_s, hand.until = 0.0, now + hand.deadline_s
-                elif hand.until <= now:
-                    over.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
-            for hand, task, ended in over:
-                hand.task = None
+                        worker.start_s, worker.until = 0.0, now + worker.deadline_s
+                elif worker.until <= now:
+                    over.append((worker, task, f"it was not finished within {worker.deadline_s:g} s"))
+            for worker, task, ended in over:
+                worker.task = None
                 if isinstance(ended, str):
-                    hands.remove(hand)
-                    hand.end()
+                    pool.remove(worker)
+                    worker.end()
                     turns.lost(task, ended)
                 else:
                     yield ended
     finally:
-        for hand in hands:
-            hand.end()
+        for worker in pool:
+            worker.end()
 
 
 class _Worker:
@@ -388,7 +388,7 @@ def map_chunks(
     # sha256 over the function's name, the version of what it computes, and the chunk
     named = (canonical_json([target, version, chunk.what]) for chunk in chunks)
     keys = [hashlib.sha256(name.encode()).hexdigest() for name in named]
-    stored = {} if ledger is None else ledger.chunks.held(keys)
+    stored = {} if ledger is None else ledger.chunks.results(keys)
     results = {index: stored[key] for index, key in enumerate(keys) if key in stored}
     tasks = [
         Job(index, chunk.name, target, {**chunk.what, **chunk.how})

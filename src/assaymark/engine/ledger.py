@@ -297,7 +297,7 @@ _PENDING_MODELS = (
     .group_by(schema.calls.c.model)
     .order_by(schema.calls.c.model)
 )
-_STANDING = (
+_ANSWER_COUNTS = (
     sa.select(
         schema.calls.c.model, sa.func.count().label("planned"), sa.func.count(schema.replies.c.key).label("answered")
     )
@@ -319,7 +319,7 @@ _ANSWERED = (
     .join(schema.calls, schema.calls.c.key == schema.replies.c.key)
     .where(schema.replies.c.finished_at >= sa.bindparam("since"))
 )
-_PERHAPS_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
+_POSSIBLY_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
     schema.attempts.c.ended_at.is_(None) | schema.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
 )
 _ATTEMPTS = sa.select(schema.attempts).where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
@@ -332,7 +332,7 @@ class Ledger:
         self.name = store.name
         self._store = store
         self._engine = store.engine
-        self.looked_over = False
+        self.verified = False
         self.responded: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
@@ -507,9 +507,9 @@ class Ledger:
         """The number of planned calls of each model that have no reply yet."""
         return {row["model"]: row["n"] for row in self._store.rows(_PENDING_MODELS)}
 
-    def standing(self) -> dict[str, tuple[int, int]]:
+    def answer_counts(self) -> dict[str, tuple[int, int]]:
         """For each model, the number of planned calls and the number of those with a reply."""
-        return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_STANDING)}
+        return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_ANSWER_COUNTS)}
 
     def pending_of(self, model: str) -> list[str]:
         """The keys of the planned calls of a model that have no reply yet, in order."""
@@ -563,9 +563,9 @@ class Ledger:
                 facts = Reply(text="", **schema.facts_of(row)[0])
                 yield StoredReply(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
-    def perhaps_paid(self) -> list[tuple[str, int]]:
+    def possibly_paid(self) -> list[tuple[str, int]]:
         """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
-        return [(row["key"], row["number"]) for row in self._store.rows(_PERHAPS_PAID)]
+        return [(row["key"], row["number"]) for row in self._store.rows(_POSSIBLY_PAID)]
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """The number of times each of these calls was sent, over all runs. A call never sent is absent."""

@@ -110,22 +110,22 @@ class Slot:
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
         self._over = False
-        self.taken = False
+        self.acquired = False
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait for a free slot. Idempotent."""
-        if self.taken or self._over:
+        if self.acquired or self._over:
             return
         await self._free.acquire()
-        self.taken = True
+        self.acquired = True
         if self._over:  # the attempt was abandoned while it waited
-            self.leave()
+            self.release()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release the slot if it was acquired, and acquire none from now on."""
         self._over = True
-        if self.taken:
-            self.taken = False
+        if self.acquired:
+            self.acquired = False
             self._free.release()
 
 
@@ -196,5 +196,5 @@ class Attempts:
             defect = ModelError(f"{type(error).__name__}: {error}", retryable=False)
             result = FailedAttempt("defect", defect, defect=error)
         if not isinstance(result, Reply):
-            place.leave()
+            place.release()
         return result

@@ -289,9 +289,9 @@ class SpendLimit:
         self.stopped: str | None = None
         self._paid: dict[AttemptId, float] = {}
         self._paid_usd = 0.0
-        self._mine: set[AttemptId] = set()
+        self._own_attempts: set[AttemptId] = set()
         self._cut_off: dict[AttemptId, Bound] = {}
-        self._perhaps: dict[AttemptId, Bound] = {}
+        self._unsure: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[CallKind, tuple[float, float, int]] = {}
         self._read: Counter[str] = Counter()
@@ -308,7 +308,7 @@ class SpendLimit:
     @property
     def under_way(self) -> float:
         """Money in USD that is reserved for calls in flight, of this run and of other workers."""
-        return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
+        return self._held(hold.most for hold in self._holds) + self._held(self._unsure.values(), least=1)
 
     def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
@@ -330,7 +330,7 @@ class SpendLimit:
         bound = self._bound(call)
         return None if bound is None else Bound(*bound[:2], _kind_of(call))
 
-    def emptied(self) -> SpendLimit:
+    def fresh(self) -> SpendLimit:
         """Return an unused budget with the same limit, for any ledger."""
         return SpendLimit(self.limit_usd, self._bound, self._cost, self._share)
 
@@ -374,7 +374,7 @@ class SpendLimit:
                 unpriced[answer.key, answer.number] = answer.key
             else:
                 paid[answer.key, answer.number] = cost
-        perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
+        perhaps = {place: place[0] for place in ledger.possibly_paid() if place not in self._own_attempts}
         # the bounds of these calls, unless they are cached; for a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
         new = sorted(key for key in keys if key not in self._bounds)
@@ -398,7 +398,7 @@ class SpendLimit:
 
     def load_spend(self, books: Spending) -> None:
         """Add the result of `read`. Called on the event loop. Raises `PlanError` if a price is unknown."""
-        paid, self._perhaps, unknown, shares, self._until = books
+        paid, self._unsure, unknown, shares, self._until = books
         if unknown:
             raise PlanError(_no_price(unknown))
         for place, cost in paid.items():
@@ -420,13 +420,13 @@ class SpendLimit:
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than its reservation
-            to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
-            needed = self._expected(most) + self.spent + self.under_way + to_spare
+            excess = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
+            needed = self._expected(most) + self.spent + self.under_way + excess
             if most.usd == 0 or self._fits(needed):
                 hold = Reservation(self, call, most)
                 self._holds.add(hold)
                 return hold
-            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._perhaps.values(), least=1)):
+            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._unsure.values(), least=1)):
                 self._stop(most.usd)
                 break
             await self._changed.wait()
@@ -463,7 +463,7 @@ class Reservation:
         budget._holds.discard(self)
         if attempt is not None:
             place = attempt.key, attempt.number
-            budget._mine.add(place)
+            budget._own_attempts.add(place)
             if isinstance(result, Reply):
                 share = None if budget._share is None else budget._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # see SpendLimit

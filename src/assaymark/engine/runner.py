@@ -229,10 +229,10 @@ class CallRun:
 
     async def _answer(self, feed: _CallSource, due: PendingCall, model: Model) -> None:
         gate, sent, deferrals = feed.gate(due), 0, 0
-        while (leave := await self._leave(gate, due)) is not None:
+        while (settle := await self._admit(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
-                leave(None, None)
+                settle(None, None)
                 return
             self.retried += sent > 0
             sent += 1
@@ -240,7 +240,7 @@ class CallRun:
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1
-            leave(attempt, result)
+            settle(attempt, result)
             if isinstance(result, Reply):
                 if self.watch is not None:
                     self.watch.replied(due.call, result)
@@ -275,7 +275,7 @@ class CallRun:
                 break
         feed.aside.append(due)
 
-    async def _leave(
+    async def _admit(
         self, gate: Throttle, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
@@ -293,7 +293,7 @@ class CallRun:
             return None
 
         def done(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
-            gate.back(permit, result.error if isinstance(result, FailedAttempt) else result)
+            gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
             if hold is not None:
                 hold.done(attempt, result)
 
@@ -319,14 +319,14 @@ class CallRun:
                 self._halt(exc)
 
     def _replied(self, place: Slot, due: PendingCall, reply: Reply) -> None:
-        place.leave()
+        place.release()
         if self._on_reply is not None:
             self._on_reply(due.call.model, reply)
 
-    def take_as_refusals(self) -> None:
+    def record_refusals(self) -> None:
         """Record rejected calls as refusals if their model answers nearly all others."""
         count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
-        answered = self.ledger.standing() if count else {}
+        answered = self.ledger.answer_counts() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
         ends = []
@@ -478,7 +478,7 @@ def run_calls(
         pending: dict[str, CallSpec] | None = None
         with ThreadPoolExecutor(1, "looking over") as thread:
             # check the ledger's structure in parallel, before anything is written or paid for
-            sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
+            sound = None if ledger.verified else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
                 for name in {call.model for call in asked.values()} - models.keys():
@@ -493,7 +493,7 @@ def run_calls(
                     raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
             if sound is not None:
                 sound.result()
-            ledger.looked_over = True
+            ledger.verified = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
@@ -508,7 +508,7 @@ def run_calls(
                 purse.check(ledger.load(some, {}) if pending is None else pending.values())
                 purse.begin(ledger)
             run_in_new_loop(run.ask(models), run.interrupt)
-            run.take_as_refusals()
+            run.record_refusals()
         unanswered = 0
         if ledger.leases:
             unanswered = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))

@@ -168,8 +168,8 @@ def run_all(
             by_model.setdefault(call.model, []).append(call)
     tried, canaries = None, list[CallSpec]()
     if by_model:
-        ledger.responded |= {model for model, (_, answered) in ledger.standing().items() if answered}
-        canaries = [some[0] for model, some in by_model.items() if model not in ledger.responded and len(some) > 1]
+        ledger.responded |= {model for model, (_, answered) in ledger.answer_counts().items() if answered}
+        canaries = [group[0] for model, group in by_model.items() if model not in ledger.responded and len(group) > 1]
         ledger.responded |= by_model.keys()
     if canaries:
         tried = run_calls(ledger, canaries, models, watch=Watch(), **paid)
@@ -184,7 +184,7 @@ def run_all(
         for call in calls:
             if not call.model.startswith("reference/") and len(before[call.model]) < _LOOKED_AT:
                 before[call.model].append(call)
-        asked = {call.key: call for some in before.values() for call in some}
+        asked = {call.key: call for group in before.values() for call in group}
         for key, reply in ledger.replies(asked):
             watch.replied(asked[key], reply)
     summary = run_calls(
@@ -200,7 +200,7 @@ def run_all(
         deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
     # A call that its model rejected is sent again once the model has replied to others; a second rejection counts.
-    answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
+    answered = ledger.answer_counts() if any(failure.refused for failure in tried.failed) else {}
     alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
@@ -248,8 +248,8 @@ def ask(
     """Return the replies to the calls of one judge by key; only calls without a stored reply are made."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
-        how = models, engine or EngineChoice()
-        return require_replies(folder, ledger, calls, *how, f"{stage} {judge}", judge, unusable)[0]
+        settings = models, engine or EngineChoice()
+        return require_replies(folder, ledger, calls, *settings, f"{stage} {judge}", judge, unusable)[0]
 
 
 def require_replies(
@@ -355,7 +355,7 @@ class Canaries:
         budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if budget is None else budget.emptied(),
+                ledger, calls, self.models, purse=None if budget is None else budget.fresh(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
@@ -366,8 +366,8 @@ class Canaries:
         self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
         ended = {*replies, *(failure.key for failure in summary.failed)}
         for call in (call for call in calls if call.key not in ended):
-            ours = (call.model.partition("/")[0], "budget")
-            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            starts = (call.model.partition("/")[0], "budget")
+            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(starts))
             self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
             call, missed = asked[key], False
@@ -464,8 +464,8 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         limit = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
-    whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(limit, tariff, strict)
+    registry = models if isinstance(models, Models) else Models(models, {})
+    return registry.paid_from(limit, tariff, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,8 +497,8 @@ def forecast(
 ) -> Forecast:  # fmt: skip
     """Estimate the calls of each model in the stages of a run, and their sum; ``notes`` are lines on the rest."""
     calls: dict[str, tuple[str, CallSpec]] = {}
-    for stage, some in stages.items():
-        for call in some:
+    for stage, group in stages.items():
+        for call in group:
             calls.setdefault(call.key, (stage, call))
     pending = set(calls)
     if folder.has_ledger:
@@ -509,8 +509,8 @@ def forecast(
         counts[call.model][step] += 1
         if key in pending:
             rest[call.model].append(call)
-    estimates = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
-             for name, of in sorted(counts.items())]  # fmt: skip
+    estimates = [CostEstimate(name, tally, tally.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+             for name, tally in sorted(counts.items())]  # fmt: skip
     lines = []
     for estimate in estimates:
         each = ", ".join(f"{stage} {n:,}" for stage, n in estimate.stages.items())
@@ -619,11 +619,11 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
     with Ledger.open(folder.ledger, create=False) as ledger:
         prices = stored_prices(ledger)
         for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            calls = ledger.load(some, dict(texts))
-            replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
-            cheap = ledger.batches.answered_in_batches(some)
-            for key, call in zip(some, calls, strict=True):
+            chunk = keys[start : start + _AT_ONCE]
+            calls = ledger.load(chunk, dict(texts))
+            replies, attempts = dict(ledger.replies(chunk)), ledger.attempt_counts(chunk)
+            cheap = ledger.batches.answered_in_batches(chunk)
+            for key, call in zip(chunk, calls, strict=True):
                 new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in texts)
                 texts.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)

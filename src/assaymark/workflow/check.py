@@ -282,9 +282,9 @@ def _add_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) ->
     """Return the result with what its judges did on pairs added: both orders, and wins of their own family."""
     with watched(silent):
         checked = check(pairs, family=family)
-    strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
-    if strange or not checked.read.orders:
-        problem = f"its judges are not those of the table: {abridge(strange)}" if strange else (
+    unknown = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
+    if unknown or not checked.read.orders:
+        problem = f"its judges are not those of the table: {abridge(unknown)}" if unknown else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
         raise InputError(checked.read.source, [Problem("--pairs", problem)])

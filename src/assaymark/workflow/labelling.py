@@ -523,8 +523,8 @@ def _table_texts(folder: RunFolder) -> Texts:
     table = read.table.to_pydict()
     # Show a column with a name of `_MATERIAL`, such as the prompt, unless it has a role or holds no sentences.
     used = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
-    there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
-    columns = (_column_texts(rows, column, read.row) for column in there if column not in used)
+    candidates = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
+    columns = (_column_texts(rows, column, read.row) for column in candidates if column not in used)
     contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     texts: dict[str, tuple[str, str]] = {}
     problems = []

@@ -136,12 +136,12 @@ def _measurements(
         measurements += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # The scores of a faultless judge, for control records whose construction fixes them.
     # Controls made by this package have known scores on the scale 1..5 only.
-    ours = study.scale != SCALE and MADE_HERE
+    skipped = study.scale != SCALE and MADE_HERE
     entries = (
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: scores for name, scores, source in entries if source != ours}
+    fixed = {name: scores for name, scores, source in entries if source != skipped}
     fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
     measurements += metrology.known_measurements(tables, known_scores(locked, oracle, fixed_scores), study)
     if study.contamination is not None:

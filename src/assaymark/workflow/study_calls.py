@@ -77,8 +77,8 @@ class JudgingSession:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                how = self.models, engine, stage + again, "the judges", None if again else unusable
-                asked += asking.require_replies(self.folder, ledger, calls, *how)[1]
+                settings = self.models, engine, stage + again, "the judges", None if again else unusable
+                asked += asking.require_replies(self.folder, ledger, calls, *settings)[1]
                 judgments = parse_judgments(planned, ledger)
                 bad = {
                     item.call.key: item
@@ -305,8 +305,8 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     calls = [question.call for question in asked]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        how = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
-        replies, sent = asking.require_replies(folder, ledger, calls, *how)
+        settings = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
+        replies, sent = asking.require_replies(folder, ledger, calls, *settings)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in asked]
@@ -379,10 +379,10 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
 
     def judged(number: int) -> Iterable[CallSpec]:
         """Return each judge's call on decision ``number``, counted from 0; decisions with reasons come first."""
-        there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
-        if number >= len(there) or not outside:
+        eligible = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
+        if number >= len(eligible) or not outside:
             return []
-        first = there[number] if there[number].rationales else with_placeholder(there[number])
+        first = eligible[number] if eligible[number].rationales else with_placeholder(eligible[number])
         replaced = [first if decision.record_id == first.record_id else decision for decision in decisions]
         shown: Any = user_messages(replaced, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)

@@ -1,4 +1,4 @@
-"""What all networked sources share: requests refused before they are sent, manners, and answers that are none."""
+"""Shared code of networked sources: requests refused before they are sent, retries, and invalid answers."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -235,18 +235,18 @@ class StreamedBatches(RemoteBatches):
         """The additional headers of every request."""
         return self.asked.headers(self.like, self.at)
 
-    async def _created(self, **fields: Any) -> str:
+    async def _create(self, **fields: Any) -> str:
         """Create a batch and return its id."""
-        return self.remote_of((await self._said("create", **fields)).get("id"))
+        return self.remote_of((await self._request("create", **fields)).get("id"))
 
-    async def _retrieved(self, remote: str) -> dict[str, Any]:
+    async def _retrieve(self, remote: str) -> dict[str, Any]:
         """Return the provider's record of a batch."""
-        return await self._said("retrieve", remote)
+        return await self._request("retrieve", remote)
 
     async def _cancel(self, remote: str) -> None:
-        await self._said("cancel", remote)
+        await self._request("cancel", remote)
 
-    async def _said(self, method: str, *args: Any, **named: Any) -> dict[str, Any]:
+    async def _request(self, method: str, *args: Any, **named: Any) -> dict[str, Any]:
         asked = getattr(self.batches.with_streaming_response, method)
         return await self.object_of(asked(*args, **named, extra_headers=self.headers))
 

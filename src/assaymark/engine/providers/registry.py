@@ -77,7 +77,7 @@ class Models(Mapping[str, Model]):
                 raise KeyError(str(self._unknown(name)))
             try:
                 model = self._providers[provider](rest)
-                self._made[name] = model.held(self._strict) if isinstance(model, PythonAgent) else model
+                self._made[name] = model.with_strict(self._strict) if isinstance(model, PythonAgent) else model
             except InputError as exc:
                 raise KeyError(str(exc)) from None
         return self._made[name]

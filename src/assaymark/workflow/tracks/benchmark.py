@@ -211,8 +211,8 @@ def _lock_plan(
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
                 similar = get_close_matches(model.partition("/")[2], words, 1)
                 meant = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
-                there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
-                problem = f"{model} answers nothing of a benchmark; {there}"
+                choices = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
+                problem = f"{model} answers nothing of a benchmark; {choices}"
             if problem:
                 wrong[problem] = None
         if wrong:
@@ -285,8 +285,8 @@ def _decide_run(
         windows = len(locked.windows)
         scope = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in measure.boards_of(locked):
-            of = "over all profiles" if name == ALL else f"under the {name} profile"
-            ranked.append(Board(name, f"CEPS {of} {scope}", PIPELINE))
+            over = "over all profiles" if name == ALL else f"under the {name} profile"
+            ranked.append(Board(name, f"CEPS {over} {scope}", PIPELINE))
     if answers is not None:
         measurements += measure.question_measurements(locked, answers)
         scores += measure.question_scores(locked, answers)
@@ -314,9 +314,9 @@ def _decide_run(
     write_sums(folder)
     # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
-    gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
+    excluded = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
     notes = [*map(missing_replies, lacking)]
-    if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
+    if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
         notes.append(_no_score_note(narrow))
     asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
     if free := ", ".join(agent.name for agent in asked if agent.temperature is None):

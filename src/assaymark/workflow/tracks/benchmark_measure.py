@@ -70,7 +70,7 @@ def grade_rationales(
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
             agent, setting = agents[result.model], f"{result.profile}/{result.window}"
-            keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
+            keys = {stage: answer.key for (day, stage), answer in result.excerpts.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
@@ -200,7 +200,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """Return the missing and requested replies of each model; several profiles share some calls."""
     by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for result, _ in episodes:
-        by_model[result.model] |= {answer.key: answer.missing for answer in result.heard.values()}
+        by_model[result.model] |= {answer.key: answer.missing for answer in result.excerpts.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 
@@ -486,9 +486,9 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
-    gone = excluded_models(locked, replies)
-    boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
-    measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
+    excluded = excluded_models(locked, replies)
+    boards, others = ({QUESTIONS: question_items(answers, main, excluded, other)} for other in (False, True))
+    measurements = [*missing_measurements(QUESTIONS, replies, excluded), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
@@ -497,7 +497,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
             )
             for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
-        measurements += without_numbers(rows, gone)
+        measurements += without_numbers(rows, excluded)
     return measurements
 
 

@@ -105,9 +105,9 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     for reading in macro:  # current readings; series that are stale or not yet released are listed as missing
         if reading.value is not None and reading.period is not None and reading.released is not None:
             period = reading.period.astype("datetime64[D]").astype(object)
-            of, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
+            start, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
             since = datetime.fromtimestamp(out, UTC)
-            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, of, "macro")
+            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, start, "macro")
     if season.news_days:  # the last news on the universe or on no instrument in particular, oldest first
         universe = frozenset(day.universe)
         news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
@@ -191,9 +191,9 @@ def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series
     """Return the last bars of the shown instruments; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
-    there = np.isfinite(shown)
+    present = np.isfinite(shown)
     # Most instruments have a close on every day, and are cut out together.
-    covered = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    covered = present[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
@@ -203,7 +203,7 @@ def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series
             stamps, close = times, tuple(last[at])
             more = {field: values[at] for field, values in others.items()}
         else:
-            rows = np.flatnonzero(there[:, at])[-season.bars :]
+            rows = np.flatnonzero(present[:, at])[-season.bars :]
             stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS

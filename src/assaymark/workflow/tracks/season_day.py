@@ -304,11 +304,11 @@ def _run_days(
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
         # The days without a usable reply by agent: not reached (absent), or reached in vain (mute).
-        absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        absent, unusable = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
         for row in (row for entry in entries for row in entry.record["decisions"] if row["replicate"] == 1):
             if {*row["flags"]} & {*NOT_USABLE}:
-                (absent if ABSENT in row["flags"] else mute)[row["agent"]["id"]].append("; ".join(row["missing"]))
+                (absent if ABSENT in row["flags"] else unusable)[row["agent"]["id"]].append("; ".join(row["missing"]))
         waiting = [arrivals.announced] if arrivals.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
         lines = waiting or ([] if arrivals.overdue else [begins])
@@ -320,11 +320,11 @@ def _run_days(
             empty = [entry.day for entry in entries if entry.record["state"] != "ok"]
             done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
             without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-            lines, of = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
-            for name, days in sorted(mute.items()):
-                lines.append(f"{name} gave no usable reply on {len(days)} {of} (last: {days[-1]})")
+            lines, span = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
+            for name, days in sorted(unusable.items()):
+                lines.append(f"{name} gave no usable reply on {len(days)} {span} (last: {days[-1]})")
             for name, days in sorted(absent.items()):
-                lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
+                lines.append(f"{name} was absent on {len(days)} {span} (last: {days[-1]})")
             lines += waiting
         late = "its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
         warnings = (*(f"{day}: {late}" for day in arrivals.lost), *([arrivals.overdue] if arrivals.overdue else []))
@@ -367,7 +367,7 @@ class SeasonState:
         for name, one in last["baselines"].items():
             nav, wanted = one["nav"], one["wanted"]
             self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(wanted)
-        self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
+        self.marks = {name: (float(price), str(day)) for name, (price, day) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
     def run_day(self, day: Day) -> None:

@@ -180,11 +180,11 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             answer = grade.score.grades.lookahead_check
             if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and answer is not None:
                 said[grade.judge].append(answer)  # built-in judges do not detect look-ahead
-        looked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
+        checked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
         yield measured(
-            "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
-            (len(looked), "judges"), "judges that say an earlier decision was graded on, or made with, later data",
-            "not graded", looked,
+            "season.lookahead", labels, list(checked.values()).count("fail") if checked else None,
+            (len(checked), "judges"), "judges that say an earlier decision was graded on, or made with, later data",
+            "not graded", checked,
         )  # fmt: skip
         trips, across, detail = None, 0, {}
         if material.season.has_books:  # a log may have several decisions on a day, or none
@@ -257,11 +257,11 @@ def ledger_measurements(
     material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[rows.SeasonGrade], rng: np.random.Generator
 ) -> Iterator[Measurement]:
     """Yield ``season.ledger`` of every agent: the share of its numbers that its own context supports."""
-    of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
+    agent_of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in evidence:
-        if row.decision in of:
-            numbers[of[row.decision]].append(row)
+        if row.decision in agent_of:
+            numbers[agent_of[row.decision]].append(row)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
         of_agent = numbers[agent]

@@ -91,8 +91,8 @@ class SeasonAsker:
         pending = {key: call for key, call in pending.items() if key not in reasons}
         if pending:
             calls = list(pending.values())
-            how = self.models, self.engine, "asking the judges", unusable
-            summary = run_all(self.ledger, calls, *how, first=False)
+            settings = self.models, self.engine, "asking the judges", unusable
+            summary = run_all(self.ledger, calls, *settings, first=False)
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(pending)))
             lost = {key: call.model for key, call in pending.items() if key not in self.replies}
@@ -143,8 +143,8 @@ class SeasonAsker:
             call, (author, options) = planned.call, planned.about
             read = planned.read(self.replies[call.key])
             key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
-            of = author, planned.judge.name, call.trial
-            guesses.append(rows.SeasonGuess(*of, period, len(options), read.state, guess, key))
+            about = author, planned.judge.name, call.trial
+            guesses.append(rows.SeasonGuess(*about, period, len(options), read.state, guess, key))
         return guesses
 
 
@@ -280,14 +280,14 @@ def judged_lines(
         *((guess.judge, guess.state, None) for guess in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
-        of = [(state, reason) for name, state, reason in replies if name == judge]
+        states_of = [(state, reason) for name, state, reason in replies if name == judge]
         for state, (words, then) in _KINDS.items():
-            if bad := [reason for kind, reason in of if kind == state]:
+            if bad := [reason for kind, reason in states_of if kind == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
-                lines.append(f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}")
+                lines.append(f"{judge}: {len(bad):,} of {len(states_of):,} replies {words}{first}; {then}")
     people = ", ".join(judge.name for judge in season.panel if judge.human and judge.name not in judges)
-    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
-    lines += [f"no grades of people yet: {people}; {how}"] if people else []
+    advice = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
+    lines += [f"no grades of people yet: {people}; {advice}"] if people else []
     if (draw := stored_draw(folder)) is not None:
         pairs = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
         by = counted(len({grader for _, grader in pairs}), "person", "people")

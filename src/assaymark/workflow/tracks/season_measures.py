@@ -206,8 +206,8 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
             key = (entry.period, entry.agent) if entry.scope == "period" else (entry.agent, entry.replicate)
             parts[entry.scope][key][entry.judge].append(score.composite)
     means: dict[str, dict[Any, dict[Any, dict[str, float]]]] = {"period": {}, "replicate": {}}
-    for scope, of in parts.items():
-        for (outer, inner), row in of.items():
+    for scope, groups in parts.items():
+        for (outer, inner), row in groups.items():
             means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
     periods = dict(sorted(means["period"].items()))
     states = {key: state for key, state in states.items() if key[1] not in complete[key[0]]}
@@ -368,8 +368,8 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             row.state if row.total is None else untimed, {"seconds": time.seconds, "left_out": time.left_out},
             unit=POINTS,
         )  # fmt: skip
-        of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-        yield _noise_item("season.noise", of, totals.agents[agent], "replicates")
+        subject = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
+        yield _noise_item("season.noise", subject, totals.agents[agent], "replicates")
     remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
         graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]

@@ -418,15 +418,15 @@ def ledger_view(
         lines = [(step.texts[part].text[start:end], start, numbers[part, start, end], states_at[part, start, end], "")
                  for part, start, end in sorted({*states_at, *numbers})]  # fmt: skip
         lines += [(quote, 0, [], states, MISQUOTED) for quote, states in lost.items()]
-        for whole, start, there, states, rule in lines:
-            quote, judges = " ".join(whole.split()), dict(sorted(states.items()))
-            if not there:
+        for quote_text, start, numbers_in, states, rule in lines:
+            quote, judges = " ".join(quote_text.split()), dict(sorted(states.items()))
+            if not numbers_in:
                 views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, rule, judges))
-            for one in there:  # one row for each number, with its own state
+            for one in numbers_in:  # one row for each number, with its own state
                 names = tuple(dict.fromkeys(one.facts))
                 labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
-                which, head = " ".join(one.quote.split()), whole[: one.start - start]
+                which, head = " ".join(one.quote.split()), quote_text[: one.start - start]
                 at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(labels)
                 view = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
                 views.append(view)
