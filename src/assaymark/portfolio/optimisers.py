@@ -289,9 +289,7 @@ class Validator:
         self.forbid(np.diag(matrix) < 0, "cov", "variances must not be negative", np.diag(matrix))
         if not np.array_equal(matrix, matrix.T):
             apart = np.abs(matrix - matrix.T)
-            self.forbid(
-                apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart
-            )
+            self.forbid(apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart)
             matrix = (matrix + matrix.T) / 2
         return matrix
 
