@@ -54,12 +54,12 @@ def panel(levels, *, dimension="aggregate", p=1e-4, p_drop=1e-4, dropped=None, n
         labels = {"dimension": dimension, "high": high, "low": low}
         if frozenset(pair) in never:
             state = "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"
-            detail = {"p": 1.0, "clusters": 0, "by_cluster": {}}
+            detail = {"p": 1.0, "clusters": 0, "cluster_sums": {}}
             found.append(measured("contrast", labels, None, n=0, n_of="common cycles", state=state, detail=detail))
             continue
         value = p if isinstance(p, float) else p.get((high, low), 1e-4)
         detail = {"p": value, "p_cluster_t": value, "p_bootstrap": value / 10, "clusters": 8,
-                  "by_cluster": {"c1": [1.0, 2]}}  # fmt: skip
+                  "cluster_sums": {"c1": [1.0, 2]}}  # fmt: skip
         found.append(measured("contrast", labels, levels[high] - levels[low], n_of="common cycles", detail=detail))
         for family, other in without.items():
             left = {"p": p_drop, "p_adjusted": p_drop}

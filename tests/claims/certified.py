@@ -199,7 +199,7 @@ def outside(found) -> Measurement:
     where = np.repeat([f"regime-{c}" for c in range(6)], 10)
     test = cluster_t(differences, where)
     sums = {str(c): [float(differences[where == c].sum()), 10] for c in np.unique(where)}
-    detail = {"judge": "deepseek", "family": "outside", "p": test.p, "by_cluster": sums}
+    detail = {"judge": "deepseek", "family": "outside", "p": test.p, "cluster_sums": sums}
     return measured(
         "probe.contrast", labels, test.difference, n=60, low=test.low, high=test.high, level=0.95, detail=detail
     )

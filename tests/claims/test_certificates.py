@@ -97,7 +97,7 @@ def test_it_holds_tables_rules_and_no_text():
     assert (FIRST["format"], FIRST["plan_hash"]) == ("assaymark certificate 3", "f" * 64)
     assert FIRST["tuple"]["permitted_publication_level"] == "qualified"
     assert len(FIRST["agreement"][0]["tables"]["j0|j1"]) == 5
-    assert set(FIRST["contrasts"][0]["by_cluster"]) == {f"regime-{c}" for c in range(6)}
+    assert set(FIRST["contrasts"][0]["cluster_sums"]) == {f"regime-{c}" for c in range(6)}
     assert FIRST["rules"]["margin"] == pytest.approx(0.3)
     assert FIRST["study"]["agents"] == [f"agent-{a}" for a in range(4)]
     assert FIRST["other_pairs"]["scales"]["d0"] is None
@@ -279,7 +279,7 @@ def test_what_may_explain_a_difference_is_recomputed_from_its_standard_error(sec
 def test_the_higher_of_a_pair_is_the_one_that_the_sums_say():
     found = copy.deepcopy(every("plain")["above[dimension=aggregate,high=agent-0,low=agent-1]"])
     (entry,) = found["contrasts"]
-    entry["by_cluster"] = {name: [-total, n] for name, (total, n) in entry["by_cluster"].items()}
+    entry["cluster_sums"] = {name: [-total, n] for name, (total, n) in entry["cluster_sums"].items()}
     entry["value"] = -entry["value"]
     entry["low"], entry["high"] = -entry["high"], -entry["low"]
     entry["equivalence_interval"] = [-end for end in reversed(entry["equivalence_interval"])]
@@ -415,7 +415,7 @@ def test_every_problem_of_a_malformed_certificate_is_named():
         (lambda c: c["contrasts"][0].update(value=None), "says why"),
         (lambda c: c["contrasts"][0].update(value=float("nan")), "no JSON form"),
         (lambda c: c["contrasts"][0].update(id="contrast[other]"), "must be dimension, high, low"),
-        (lambda c: c["contrasts"][0]["by_cluster"].update(x=[1.0, 0]), "by_cluster"),
+        (lambda c: c["contrasts"][0]["cluster_sums"].update(x=[1.0, 0]), "cluster_sums"),
         (lambda c: c["rules"].pop("margin"), "rules.margin"),
         (lambda c: c["rules"].update(surprise=1), "rules.surprise"),
         (lambda c: c["rules"].update(alpha=1.5), "rules.alpha"),

@@ -80,7 +80,7 @@ def test_the_difficulty_of_a_regime_cancels_in_cell_b(plan):
     rng = np.random.default_rng(8)
     honest, terse = honest_table(rng), made(3 + rng.normal(0, 0.3, (11, 3)), [0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 4], tag="b")
     found = verdict_of(honest, "cell_b", terse, plan)
-    sums = found.detail["by_cluster"]
+    sums = found.detail["cluster_sums"]
     assert set(sums) == {"w0", "w1", "w2", "w3", "w4"}
     assert found.value == pytest.approx(sum(s for s, _ in sums.values()) / sum(n for _, n in sums.values()))
     panel, own = honest.scores.mean(axis=(1, 2)), terse.scores.mean(axis=(1, 2))
@@ -91,7 +91,7 @@ def test_the_difficulty_of_a_regime_cancels_in_cell_b(plan):
     terse = made(flat([4.0] * 6 + [3.9] * 2), [0, 0, 1, 1, 2, 2, 5, 5], tag="b")
     found = verdict_of(honest, "cell_b", terse, plan)
     assert "2 without one: from the mean of all" in found.method
-    assert found.detail["by_cluster"]["w5"] == [pytest.approx(2 * (3.9 - honest.scores.mean())), 2]
+    assert found.detail["cluster_sums"]["w5"] == [pytest.approx(2 * (3.9 - honest.scores.mean())), 2]
     # A penalty that does not survive Holm is inconclusive.
     honest = honest_table(np.random.default_rng(10))
     jumps = np.repeat([-3.0, 0.9, -2.0, 0.6, -1.0], 4)
@@ -124,7 +124,7 @@ def test_a_record_without_an_honest_parent_is_counted_and_left_out(plan):
     changed = made(flat([4.0] * 8), [0, 0, 0, 2, 2, 2, 1, 1], tag="p")
     found = run(honest, [cell("paraphrase", changed, parents=parents)], plan)
     mine = gate(found, "paraphrase")
-    assert (mine.n, mine.detail["no_parent"], set(mine.detail["by_cluster"])) == (6, 2, {"w0", "w2"})
+    assert (mine.n, mine.detail["no_parent"], set(mine.detail["cluster_sums"])) == (6, 2, {"w0", "w2"})
     assert found["cell.score[cell=paraphrase,dimension=aggregate]"].n == 8
     # A cell whose parents are all unknown is not measurable.
     found = verdict_of(honest, "fact_flip", made(flat([4.0] * 4), [0, 0, 1, 1], tag="p"), plan)

@@ -199,7 +199,7 @@ def test_pairs_that_never_meet_have_no_gap(make, study):
     turn = {"cedar": 0, "elm": 1}
     _, found = run(some(make(), lambda d: turn.get(d.agent.id) in (None, int(d.episode_id[5:]) % 2)), study())
     never = named(found, "contrast", high="cedar", low="elm")
-    told = [(m.value, m.n, m.detail["gap"], m.detail["p"], m.detail["by_cluster"]) for m in never]
+    told = [(m.value, m.n, m.detail["gap"], m.detail["p"], m.detail["cluster_sums"]) for m in never]
     assert told == [(None, 0, None, 1.0, {})] * 4
     assert all(m.state.startswith("cannot be tested (0 common clusters;") for m in never)
     (drop,) = named(found, "lofo.contrast", dimension="risk", dropped="east", high="cedar", low="elm")
@@ -254,7 +254,7 @@ def test_missing_grades_are_made_up_for_by_a_fit_of_judges_and_records(make, stu
                 )
                 if kind == "contrast":
                     sums = {table.clusters[g]: turn * value for g, value in differences[pair].items()}
-                    told = {key: total / n for key, (total, n) in m.detail["by_cluster"].items()}
+                    told = {key: total / n for key, (total, n) in m.detail["cluster_sums"].items()}
                     assert told == pytest.approx(sums, abs=1e-9)
 
 
@@ -302,7 +302,7 @@ def test_clusters_in_time_order_have_a_test_of_their_own(make, study, week, extr
             one = expected[pair]
             wanted = {key: getattr(one, key) for key in ("p", "se", "df", "rho", "effective")}
             assert {key: m.detail[key] for key in wanted} == pytest.approx(wanted, rel=1e-9)
-            assert (m.value, list(m.detail["by_cluster"])) == (pytest.approx(turn * one.gap, abs=1e-9), place)
+            assert (m.value, list(m.detail["cluster_sums"])) == (pytest.approx(turn * one.gap, abs=1e-9), place)
             assert "p_own_variance" not in m.detail
             assert f"worth {one.effective:.1f} independent ones" in m.method
         lags, _ = mt.autocorrelations(means)

@@ -40,7 +40,7 @@ def test_contrasts_are_tested_over_clusters_that_count_once(which, request):
             assert f"t({test.df[k]:.1f}) over {test.clusters[k]} clusters" in m.method
             assert (m.n_of, m.unit, m.level) == ("common cycles", "rubric points", 0.95)
             # The sums of clusters give the contrast again.
-            sums = detail["by_cluster"].values()
+            sums = detail["cluster_sums"].values()
             assert (sum(n for _, n in sums), np.mean([total / n for total, n in sums])) == (m.n, pytest.approx(m.value))
             both = [set(table.cycle[table.agent == agent]) for agent in pair]
             assert m.n == len(both[0] & both[1])

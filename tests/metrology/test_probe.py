@@ -126,7 +126,7 @@ def test_a_probe_is_a_paired_cluster_t_test(plan):
     assert found.id == "probe.contrast[dimension=aggregate,high=ash,low=birch]"
     assert (found.value, found.low, found.high) == pytest.approx((expected.difference, expected.low, expected.high))
     assert (found.n, found.n_of, found.detail["p"]) == (50, "common cycles", pytest.approx(expected.p))
-    assert found.detail["by_cluster"]["w3"] == [pytest.approx(sum(gaps[30:40])), 10]
+    assert found.detail["cluster_sums"]["w3"] == [pytest.approx(sum(gaps[30:40])), 10]
     assert (found.detail["judge"], found.detail["family"]) == ("outsider", "west")
     assert (state.value, state.state, state.detail["rho"]) == (1.0, "ok", {"north": 0.2})
     assert state.detail["pairs"] == [["aggregate", "ash", "birch"]]
@@ -145,7 +145,7 @@ def test_a_probe_is_a_paired_cluster_t_test(plan):
     both = replace(NEEDED, pairs=(("risk", "ash", "birch"), ("aggregate", "ash", "elm"), ("unknown", "ash", "birch")))
     _, flat, never, unknown = mt.probe_measurements(both, **parts, study=plan)
     assert (flat.value, flat.detail["p"]) == (0.0, 1.0)
-    gone = {"p": None, "judge": "outsider", "family": "west", "by_cluster": {}}
+    gone = {"p": None, "judge": "outsider", "family": "west", "cluster_sums": {}}
     for found in (never, unknown):
         assert (found.value, found.state, found.n, found.detail) == (None, "never compared", 0, gone)
 

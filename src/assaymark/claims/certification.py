@@ -73,7 +73,7 @@ KEPT: Final[Mapping[str, Stored]] = {
                             ("records", "lacking", "p_more")),
     "agent.flagged_texts": Stored("design", ("agent",), ("count",), ("count",)),
     "score.effect": Stored("levels", ("dimension agent",), (), (), "level", "levels of agents are"),
-    "contrast": Stored("contrasts", _PAIR, (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "by_cluster", "gap",
+    "contrast": Stored("contrasts", _PAIR, (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap",
                                             "equivalence_interval", "others", "p_specific"), ("p", "clusters")),
     "lofo.effect": Stored("drops", ("dimension dropped agent",), (), (), "level"),
     "lofo.contrast": Stored("drops", ("dimension high low dropped",), (*_TEST, *_POOLED, "p_adjusted"), ("p",),
@@ -86,8 +86,8 @@ KEPT: Final[Mapping[str, Stored]] = {
     "judges.contrast": Stored("biases", _PAIR, ("p", "se", "df"), ("p",), "contrast over other judges"),
     "dimension.distinct": Stored("biases", ("dimension",), ("p", "p_holm", "distinct"), (),
                                  "correlation with the overall impression"),
-    "probe.contrast": Stored("probe", _PAIR, ("judge", "family", "p", "by_cluster"), (), "probe"),
-    "cell.gate": Stored("cells", ("cell",), ("outcome", "p", "p_holm", "primary", "by_cluster"), (), "gate"),
+    "probe.contrast": Stored("probe", _PAIR, ("judge", "family", "p", "cluster_sums"), (), "probe"),
+    "cell.gate": Stored("cells", ("cell",), ("outcome", "p", "p_holm", "primary", "cluster_sums"), (), "gate"),
     "cell.halo": Stored("cells", ("cell",), ("family", "triggered"), (), "halo", "intervals of halos are"),
     "cell.drop": Stored("cells", ("cell dropped",), ("outcome", "p", "p_holm"), (), "gate",
                         "p-values and intervals of control cells without each judge family are"),
@@ -324,7 +324,7 @@ def season_certificates(
                 continue
             # Tables only if the claim is about the pair.
             apart = "high" in labels and not is_about(claim, labels["high"], labels["low"])
-            parts = [name for name in _PARTS[item.name] if not (apart and name in ("by_cluster", "lags"))]
+            parts = [name for name in _PARTS[item.name] if not (apart and name in ("cluster_sums", "lags"))]
             numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
             detail = {name: to_json(item.detail[name]) for name in parts if name in item.detail}
             tables.append({

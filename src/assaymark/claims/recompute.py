@@ -306,7 +306,7 @@ class Recomputation:
     def _contrast(self, item: Measurement) -> Measurement:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         check = self.found
-        column, counts = _arrays(item.detail.get("by_cluster") or {})
+        column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = _describe(item), int(counts.sum()), int(counts.size)
         check.compare(f"n of the {what}", item.n, n)
         self._check(item, "clusters", clusters)
@@ -461,7 +461,7 @@ class Recomputation:
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
-        sums, name, checks = item.detail.get("by_cluster"), _describe(item), self.found
+        sums, name, checks = item.detail.get("cluster_sums"), _describe(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
                 checks.assume(f"the {name} has no cluster sums and is")

@@ -214,7 +214,7 @@ _KINDS: Final[Mapping[str, Any]] = {
     "ratings": dict[str, Annotated[list[_Sum], Field(min_length=4, max_length=4)]],
     "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
     "coefficient": Literal["kappa", "icc", "alpha"],
-    "by_cluster": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
+    "cluster_sums": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
     "half_even": float | None,
     "family": str | None,
     "own": dict[str, list[str]],
@@ -311,7 +311,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
         study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
         # Totals and derived measurements have no tables here, nor do pairs outside the claim.
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
-        bare |= {item.id for item in items if item.name == "contrast" and "by_cluster" not in item.detail}
+        bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
         checks, claim = recomputation.found, stated.verdict.claim
         checks.assume("the rules, the judges and their families, which the hash of the plan stands for, are")

@@ -376,7 +376,7 @@ class _Held:
         sums = zip(self.clusters, self.sums[:, column].tolist(), self.counts.tolist(), strict=True)
         detail = self.decided(column, p_holm, self.state)
         detail |= {"cutoff": cutoff, "honest_mean": mean, "honest_q1": q1, "mde": mde, "primary": words}
-        detail["by_cluster"] = {name: [total, n] for name, total, n in sums}
+        detail["cluster_sums"] = {name: [total, n] for name, total, n in sums}
         detail["in_mde"] = value / mde if mde and not self.state else None
         if kind in PAIRED:
             detail["no_parent"] = self.cell.table.n - self.rows.size

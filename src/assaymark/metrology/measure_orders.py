@@ -190,7 +190,7 @@ def _contrast(
         table.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])]
         for g in np.flatnonzero(cycles)
     }
-    detail = panel.detail(k, s) | {"by_cluster": sums, "resolved": bool(tests.resolved[k, s])} | dict(rows)
+    detail = panel.detail(k, s) | {"cluster_sums": sums, "resolved": bool(tests.resolved[k, s])} | dict(rows)
     count = int(cycles.sum()), f"common {plan.cycle}s"
     gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
     value = turn * gap + 0.0 if cycles.any() else None

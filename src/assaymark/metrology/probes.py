@@ -205,7 +205,7 @@ def probe_measurements(
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
         about: dict[str, JSON] = {"p": contrast.p if contrast else None, "judge": judge.name, "family": judge.family}
-        about["by_cluster"] = {str(name): [float(total), int(n)] for name, total, n in sums}
+        about["cluster_sums"] = {str(name): [float(total), int(n)] for name, total, n in sums}
         yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, contrast, study,
                        (len(common), "common cycles"), "mean paired difference within common cycles, outside judge",
                        NEVER, about)  # fmt: skip
