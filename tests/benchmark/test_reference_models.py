@@ -208,7 +208,7 @@ def test_weights_are_brought_within_any_limits(parts, limits):
 def test_correlations_that_make_no_covariance_leave_inverse_volatility():
     correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     sheet = MarketTables(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
-    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
+    found = RULES["literal"].weigh(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
     # limits that nothing can keep change nothing
     sheet = MarketTables(("A", "B"), ("equity", "crypto"), {}, np.eye(2))

@@ -280,7 +280,7 @@ class Rule:
     """The rules of a built-in model for views and weights, its share of solved questions, and a description."""
 
     view: ViewRule
-    book: WeightRule
+    weigh: WeightRule
     skill: float
     does: str
 
@@ -432,7 +432,7 @@ class ReferenceBenchmarkModel:
                 views = np.array([signals[name][0] for name in sheet.tickers])
                 buys = np.array([signals[name][1] == "buy" for name in sheet.tickers])
                 limits = _number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100
-                meant = rule.book(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
+                meant = rule.weigh(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
             rounded = dict(zip(sheet.tickers, np.round(meant, _DECIMALS).tolist(), strict=True))
             largest = sorted(rounded, key=lambda name: (-rounded[name], name))[:3]
             if stage == "S1":

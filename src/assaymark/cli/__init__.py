@@ -171,9 +171,9 @@ class Root(opts.CommandGroup):
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Resolve a command; an unknown name fails with the commands it may have been meant for."""
-        meant = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
-        if args[0] not in _PLACES and meant:
-            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
+        matches = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
+        if args[0] not in _PLACES and matches:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(matches)}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:

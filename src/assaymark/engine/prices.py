@@ -337,7 +337,7 @@ class SpendLimit:
     def begin(self, ledger: Ledger) -> None:
         """Load the spending recorded in ``ledger``, before a run of calls on it."""
         if self._ledger not in (None, ledger.name):
-            raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
+            raise ValueError(f"this budget is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
         self._changed, self._holds = asyncio.Event(), set()
         self.load_spend(self.read(ledger))
@@ -452,14 +452,14 @@ class SpendLimit:
 class Reservation:
     """Money reserved for one attempt at a call that costs at most ``most``; `done` settles it."""
 
-    __slots__ = ("_purse", "call", "most")
+    __slots__ = ("_budget", "call", "most")
 
     def __init__(self, budget: SpendLimit, call: CallSpec, most: Bound) -> None:
-        self._purse, self.call, self.most = budget, call, most
+        self._budget, self.call, self.most = budget, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
         """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
-        budget = self._purse
+        budget = self._budget
         budget._holds.discard(self)
         if attempt is not None:
             place = attempt.key, attempt.number

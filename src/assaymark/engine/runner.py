@@ -150,13 +150,13 @@ class CallRun:
 
     def __init__(
         self, ledger: Ledger, work: CallQueue, manner: RunConfig, planned: int, already: int, progress: Progress | None,
-        purse: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
+        budget: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
         self._on_reply, self._under_way = on_reply, 0
         self.ledger, self.work, self._progress = ledger, work, progress
         self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
-        self.purse = purse
+        self.budget = budget
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Throttle] = {}
@@ -172,8 +172,8 @@ class CallRun:
     def stopped(self) -> tuple[str, ...]:
         """One line for each provider or model that was stopped, and one for an exhausted budget."""
         lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
-        if self.purse is not None:
-            lines.append(self.purse.stopped)
+        if self.budget is not None:
+            lines.append(self.budget.stopped)
         return tuple(line for line in lines if line is not None)
 
     async def ask(self, models: Mapping[str, Model]) -> None:
@@ -280,10 +280,10 @@ class CallRun:
     ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
         hold: Reservation | None = None
-        if self.purse is not None:
-            hold = await self.purse.take(due.call, lambda: gate.shut)
+        if self.budget is not None:
+            hold = await self.budget.take(due.call, lambda: gate.shut)
             if hold is None:
-                if self.purse.stopped is not None:
+                if self.budget.stopped is not None:
                     self._stop()
                 return None
         permit = await gate.enter(due.call)
@@ -368,8 +368,8 @@ class CallRun:
         self.over.set()
         for gate in self._gates.values():
             gate.close()
-        if self.purse is not None:
-            self.purse.wake()
+        if self.budget is not None:
+            self.budget.wake()
 
 
 class _CallSource:
@@ -425,8 +425,8 @@ class _CallSource:
             self._dues.extend(due or ())
             if due:
                 run = self._run
-                if run.purse is not None and run.work.renew_every_s is not None:  # count spending of other workers
-                    run.purse.load_spend(await _run_in(self._thread, run.purse.read, run.ledger))
+                if run.budget is not None and run.work.renew_every_s is not None:  # count spending of other workers
+                    run.budget.load_spend(await _run_in(self._thread, run.budget.read, run.ledger))
                 return True
             if due is not None:
                 with suppress(TimeoutError):
@@ -443,7 +443,7 @@ def run_calls(
     ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
     deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
     patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, ProviderLimits] | None = None,
-    purse: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
+    budget: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
     watch: Watch | None = None,
 ) -> RunSummary:  # fmt: skip
     """Send every call that has no reply yet, and record the replies.
@@ -460,7 +460,7 @@ def run_calls(
     A ledger in a file is locked meanwhile. In a database, other workers may process the same calls, each under a lease
     of ``lease_s``; the function returns when no call is left that any worker could still answer. ``concurrency`` holds
     per model (and address and key), ``limits`` per minute and provider, over all workers on this ledger. When the next
-    call does not fit the budget ``purse``, nothing more is sent. ``progress`` is called with ``(replied, planned)``
+    call does not fit ``budget``, nothing more is sent. ``progress`` is called with ``(replied, planned)``
     after each commit, ``on_reply`` with ``(model, reply)`` when a reply is durable. Raises, before any call,
     `PlanError` (a budget is set and a call has no price), `UnknownNameError` (a model is not in ``models``) or
     `LedgerError` (another run holds the ledger, or calls are in batches); later, once calls in flight are recorded,
@@ -499,14 +499,12 @@ def run_calls(
         waiting = sum(sizes.values())
         planned = waiting if pending is None else len(asked)
         work = CallQueue(ledger, sizes, lease_s, pending)
-        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, purse, on_reply, watch)
-        some = (
-            [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
-        )
+        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, budget, on_reply, watch)
+        some = [] if budget is None or pending is not None else [key for m in sizes for key in ledger.pending_of(m)[:1]]
         if work.sizes:
-            if purse is not None:
-                purse.check(ledger.load(some, {}) if pending is None else pending.values())
-                purse.begin(ledger)
+            if budget is not None:
+                budget.check(ledger.load(some, {}) if pending is None else pending.values())
+                budget.begin(ledger)
             run_in_new_loop(run.ask(models), run.interrupt)
             run.record_refusals()
         unanswered = 0

@@ -92,12 +92,12 @@ def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
 
 def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
     """Return a function for `run_all` that names the judge and the reason if a reply is unusable."""
-    asked: dict[str, PlannedCall[Any, Any]] = {}
+    by_key: dict[str, PlannedCall[Any, Any]] = {}
 
     def reason_of(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
-        if not asked:  # computing keys is slow, and most runs never need them
-            asked.update({item.call.key: item for item in planned})
-        planned_call = asked[call.key]
+        if not by_key:  # computing keys is slow, and most runs never need them
+            by_key.update({item.call.key: item for item in planned})
+        planned_call = by_key[call.key]
         reason = planned_call.read(reply).reason
         return None if reason is None else (planned_call.judge.name, reason)
 
@@ -160,7 +160,7 @@ def run_all(
     _LOG.info("%s: %s", stage, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = cost_callback(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": budget, "on_reply": on_reply, **run_options(engine)}
+    paid = {"budget": budget, "on_reply": on_reply, **run_options(engine)}
     # First one call to each paid model that has several calls and has not replied on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -184,9 +184,9 @@ def run_all(
         for call in calls:
             if not call.model.startswith("reference/") and len(before[call.model]) < _LOOKED_AT:
                 before[call.model].append(call)
-        asked = {call.key: call for group in before.values() for call in group}
-        for key, reply in ledger.replies(asked):
-            watch.replied(asked[key], reply)
+        recent = {call.key: call for group in before.values() for call in group}
+        for key, reply in ledger.replies(recent):
+            watch.replied(recent[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
         progress=counts(stage), watch=watch, **paid,
@@ -220,7 +220,7 @@ def print_raised(models: Mapping[str, Model]) -> None:
 
 def budget_of(models: Mapping[str, Model]) -> SpendLimit | None:
     """Return the budget that these models are paid from; None if there is none."""
-    return models.purse if isinstance(models, Models) else None
+    return models.budget if isinstance(models, Models) else None
 
 
 def prices_of(models: Mapping[str, Model]) -> Prices:
@@ -355,12 +355,12 @@ class Canaries:
         budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if budget is None else budget.fresh(),
+                ledger, calls, self.models, budget=None if budget is None else budget.fresh(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
-        asked = {call.key: call for call in calls}
+        by_key = {call.key: call for call in calls}
         # Drop the provider from the reason, because the name of the model has it.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
         self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
@@ -370,7 +370,7 @@ class Canaries:
             reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(starts))
             self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
-            call, missed = asked[key], False
+            call, missed = by_key[key], False
             if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is accepted
                 try:
                     missed = not isinstance(strict_reply(reply.text), dict)
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {problem}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
+        return [(by_key[failure.key], reason) for failure, reason in failed if failure.refused]
 
     def require(self) -> None:
         """Raise `ModelError` that lists all problems, if there are any."""

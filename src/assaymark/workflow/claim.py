@@ -145,8 +145,8 @@ class VerifiedRun:
         with self.guard(path), Ledger.open(ledger_at, create=False) as ledger:
             audit = ledger.audit()
             for problem in audit.differences:
-                named = _OBJECT.match(problem)
-                file = path.parent / "objects" / named[1] if named else path
+                match = _OBJECT.match(problem)
+                file = path.parent / "objects" / match[1] if match else path
                 self.report(file if file.is_file() else path, problem)
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)

@@ -76,8 +76,8 @@ class RunFolder:
     @property
     def ledger(self) -> Path | str:
         """The store of calls, attempts, replies and source bytes: a file here, or the database named in this folder."""
-        named = self.ledger_url
-        return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
+        url_file = self.ledger_url
+        return url_file.read_text(encoding="utf-8").strip() if url_file.is_file() else self.path / "ledger.db"
 
     @property
     def has_ledger(self) -> bool:

@@ -75,10 +75,10 @@ class JudgingSession:
         unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
             asking.check_plan_hash(self.folder, ledger, self.locked)
-            calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
+            calls, sent, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 settings = self.models, engine, stage + again, "the judges", None if again else unusable
-                asked += asking.require_replies(self.folder, ledger, calls, *settings)[1]
+                sent += asking.require_replies(self.folder, ledger, calls, *settings)[1]
                 judgments = parse_judgments(planned, ledger)
                 bad = {
                     item.call.key: item
@@ -88,7 +88,7 @@ class JudgingSession:
                 calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
                     break
-            return judgments, asked
+            return judgments, sent
 
     @cached_property
     def analysed(self) -> Analysed:
@@ -238,8 +238,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                         answers[decision.cycle][decision.agent.id] = decision.record_id
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
                 met = ((pair, by_agent) for pair in pairs for by_agent in answers.values() if pair <= by_agent.keys())
-                asked = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
-                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], asked)
+                probed = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
+                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], probed)
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
@@ -301,15 +301,15 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
-    asked = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
-    calls = [question.call for question in asked]
+    planned = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
+    calls = [question.call for question in planned]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
         settings = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
         replies, sent = asking.require_replies(folder, ledger, calls, *settings)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
-    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in asked]
+    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in planned]
     for line in asking.unusable_decisions(decisions):
         say(line)
     asking.print_raised(models)
@@ -419,7 +419,7 @@ def work(place: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=asking.budget_of(models),
+            ledger, models, budget=asking.budget_of(models),
             progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip

@@ -45,15 +45,15 @@ class Models(Mapping[str, Model]):
 
     def __init__(
         self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
-        purse: SpendLimit | None = None, strict: bool = False,
+        budget: SpendLimit | None = None, strict: bool = False,
     ) -> None:  # fmt: skip
         self._fixed, self._providers = fixed, dict(providers)
         self._made: dict[str, Model] = {}
-        self.prices, self.purse, self._strict = prices, purse, strict
+        self.prices, self.budget, self._strict = prices, budget, strict
 
-    def paid_from(self, purse: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
-        """Return the same models with these prices and, if ``purse`` is given, this budget."""
-        return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
+    def paid_from(self, budget: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
+        """Return the same models with these prices and, if given, this budget."""
+        return Models(self._fixed, self._providers, prices=prices, budget=budget, strict=strict)
 
     def raised(self) -> list[str]:
         """The exceptions of Python agents with their counts: one line for each place in an agent's code."""

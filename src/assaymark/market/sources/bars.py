@@ -109,16 +109,16 @@ def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
 
     def noted(series: DailySeries, trimmed: DailySeries) -> str:
         lost = series.days.size - trimmed.days.size
-        what = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
-        return f"{series.id}: {what}" if lost else ""
+        text = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
+        return f"{series.id}: {text}" if lost else ""
 
     with _session(asking.manners, request.options.get("endpoint")) as session:
         bars, notes = _fetch_series(
             "symbols", request, asking, lambda symbol: _yahoo_series(client, session, symbol, request, asking), noted
         )
-    if taken := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
-        what = "the service does not say the asset class of a fund or index; guessed for"
-        notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
+    if guess := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
+        text = "the service does not say the asset class of a fund or index; guessed for"
+        notes.append(f"{text} {', '.join(guess)} (say it with class.SYMBOL=...)")
     return service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes)
 
 

@@ -99,12 +99,12 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
         except (TransientError, ServiceUnavailable):
             raise
         except errors.GatedRepoError:
-            what = "asks for consent on its own page first; then pass a token"
-            raise InputError(repo, [Problem(repo, what)]) from None
+            text = "asks for consent on its own page first; then pass a token"
+            raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RepositoryNotFoundError:
             refused = "; or the token is refused" if token else "; a token may be needed"
-            what = f"is no dataset of the service, or not a public one{refused}"
-            raise InputError(repo, [Problem(repo, what)]) from None
+            text = f"is no dataset of the service, or not a public one{refused}"
+            raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RevisionNotFoundError:
             raise InputError(repo, [Problem("option revision", f"is no revision of {repo}")]) from None
         except errors.EntryNotFoundError:

@@ -210,8 +210,8 @@ def _lock_plan(
                 # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
                 similar = get_close_matches(model.partition("/")[2], words, 1)
-                meant = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
-                choices = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
+                hint = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
+                choices = f"built-in models that do: {', '.join(sorted(built_in))}{hint}"
                 problem = f"{model} answers nothing of a benchmark; {choices}"
             if problem:
                 wrong[problem] = None
@@ -318,8 +318,8 @@ def _decide_run(
     notes = [*map(missing_replies, lacking)]
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
         notes.append(_no_score_note(narrow))
-    asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
-    if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
+    external = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
+    if free := ", ".join(agent.name for agent in external if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
     other_items = measure.ceps_items([other for _, other in episodes or ()], unscored)

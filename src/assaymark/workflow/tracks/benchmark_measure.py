@@ -90,7 +90,7 @@ def grade_rationales(
             )
             context = records.Context(
                 completeness="complete", cutoff=moment, cutoff_source="the close of the decision date",
-                prompt="\n\n".join(part.text for asked in ledger.call(keys["S3"]).messages for part in asked.parts),
+                prompt="\n\n".join(part.text for message in ledger.call(keys["S3"]).messages for part in message.parts),
                 facts=tuple(facts), constraints=limits, profile=profile.text,
                 instruments=tuple(
                     records.Instrument(id=name, symbol=name, asset_class=kind)
@@ -207,7 +207,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
 def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
-    shares = {model: lost / asked for model, (lost, asked) in replies.items()}
+    shares = {model: lost / total for model, (lost, total) in replies.items()}
     excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
     if excess and locked.plan.missing.on_excess == "stop":
         words = "; ".join(f"model {model}: {reason}" for model, reason in excess.items())
@@ -217,11 +217,11 @@ def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
     """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
-    for model, (lost, asked) in replies.items():
+    for model, (lost, total) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
-            count, method = (asked, "replies asked for"), "share without a reply"
-            yield measured(MISSING, labels, lost / asked, count, method, detail=detail)
+            count, method = (total, "replies asked for"), "share without a reply"
+            yield measured(MISSING, labels, lost / total, count, method, detail=detail)
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -492,10 +492,10 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
-                "bench.question", {"model": model, "condition": asked, **labels},
+                "bench.question", {"model": model, "condition": condition, **labels},
                 cell.value, (cell.n, "questions"), cell.method, "ok", None, (cell.low, cell.high), level,
             )
-            for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
+            for condition, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
         measurements += without_numbers(rows, excluded)
     return measurements

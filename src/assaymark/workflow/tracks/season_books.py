@@ -80,14 +80,14 @@ def settle_account(
     most, rules = season.rules.max_orders, season.rules
     if last is None:
         return settle_orders(season, agent, account, (), day, marks)
-    every = broker.orders_of(last.actions)
+    ordered = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
-    beyond = f"{len(every)} orders were given and {most} a day are allowed"
+    beyond = f"{len(ordered)} orders were given and {most} a day are allowed"
     causes = [(0, "", UNREAD, text) for text in unread]
-    causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
+    causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(ordered[most:], start=most + 1)]
     refused = [SeasonRejection(str(day.date), agent, last.record_id, *cause) for cause in causes]
     orders = []
-    for order in every[:most]:  # an order given before a split is converted to units after it
+    for order in ordered[:most]:  # an order given before a split is converted to units after it
         split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
         if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
             lots = order.quantity * split / rules.lot

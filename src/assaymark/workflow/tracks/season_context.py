@@ -282,21 +282,21 @@ DayCall = tuple[AgentDay, int, CallSpec]
 """An agent, the trial, and the call."""
 
 
-def agent_calls(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
+def agent_calls(season: Season, agent_day: AgentDay, shared: DayMaterial) -> list[DayCall]:
     """Return the calls to an agent about one day, one for each replicate."""
-    spec, context, _ = asked
+    spec, context, _ = agent_day
     # An external agent is sent the context as JSON, as in a study.
     shown = llm.envelope_of(context) if is_outside(spec.model) else llm.season_message(agent_sections(shared, context))
     trials = range(1, season.replicates + 1)
-    return [(asked, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
+    return [(agent_day, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
 
 
 def ask_agents(
-    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[AgentDay], shared: DayMaterial,
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, agents: Sequence[AgentDay], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
-    calls, live = [call for each in asked for call in agent_calls(season, each, shared)], season.market.live
+    calls, live = [call for each in agents for call in agent_calls(season, each, shared)], season.market.live
     advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
@@ -309,7 +309,7 @@ def ask_agents(
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
-    engine = agent_engine(season.engine, (spec for spec, _, _ in asked))
+    engine = agent_engine(season.engine, (spec for spec, _, _ in agents))
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {advice}")
@@ -326,7 +326,7 @@ def ask_agents(
         reason = stopped.get(provider_of(call.model), "")
         if reason and call.key not in replies:
             absent[spec.name] = reason
-    if len(absent) == len(asked):
+    if len(absent) == len(agents):
         reason = "; ".join(dict.fromkeys(absent.values()))
         raise ModelError(f"no agent could be asked on {day} ({reason}); {advice}", retryable=True)
     batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()

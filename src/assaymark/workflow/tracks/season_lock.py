@@ -199,8 +199,8 @@ def season_lock(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the lock of a season; for imported records it includes the facts derived from them."""
     # the decision days: those of imported records, else every weekday
-    every = weekdays(season.calendar.first, season.calendar.last)
-    days = sorted(set(records.days.values())) if records is not None else [str(day) for day in every]
+    all_days = weekdays(season.calendar.first, season.calendar.last)
+    days = sorted(set(records.days.values())) if records is not None else [str(day) for day in all_days]
     preflight = [*plans.period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
         preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")

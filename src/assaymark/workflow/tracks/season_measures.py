@@ -300,9 +300,9 @@ def season_totals(
     least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
     for agent in active.agents:
-        every = active.whole[agent].values()
-        common = set.intersection(*(set(trials) for trials in every)) if every else set()
-        gradings.append([median(trials[at].composite for trials in every) for at in sorted(common)])
+        by_judge = active.whole[agent].values()
+        common = set.intersection(*(set(trials) for trials in by_judge)) if by_judge else set()
+        gradings.append([median(trials[at].composite for trials in by_judge) for at in sorted(common)])
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
     together, single = (
         floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
@@ -606,11 +606,11 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for guess in guesses:
         rows[guess.judge].append(guess)
-    for judge, asked in sorted(rows.items()):
-        usable = [guess for guess in asked if guess.guess is not None]
+    for judge, judged in sorted(rows.items()):
+        usable = [guess for guess in judged if guess.guess is not None]
         right = [guess.guess == guess.author for guess in usable]
-        chance = fmean(1 / guess.options for guess in asked)
-        detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
+        chance = fmean(1 / guess.options for guess in judged)
+        detail: dict[str, JSON] = {"asked": len(judged), "guesses": len(usable), "hits": sum(right), "chance": chance}
         probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})

@@ -109,8 +109,8 @@ def publish_season(
     parts = [page.relative_to(site).parts for page in html]
     tops = sorted(part[0].removesuffix(".html") for part in parts if len(part) == 1)
     below = Counter(part[0] for part in parts if len(part) > 1)
-    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
-    largest = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+    page_names = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    largest = f"{len(html)} pages written: {page_names}; the largest of {size:,.0f} kB"
     lines.append(f"{largest}; begin at {site / 'index.html'}")
     return SeasonPublished(written, file, tuple(lines), shown)
 
@@ -350,7 +350,7 @@ def grade_views(
         words = graded[0]
         looked = next((grades for grades in graded if grades.lookahead_check == "fail"), words)
         outcomes = [score.outcome for score in scores if score.outcome is not None]
-        asked = [score.outcome.state for score in good if score.outcome is not None]
+        states = [score.outcome.state for score in good if score.outcome is not None]
         points = [grades.data_reliability for grades in graded if grades.data_reliability is not None]
         counted = [{**score.grades.evidence, **{part.part: part.counted for part in score.capped}} for score in good]
         lowered = sorted({part.part for score in good for part in score.capped if part.counted < part.given})
@@ -361,7 +361,7 @@ def grade_views(
                 {name: fmean(getattr(score, name) for score in scores) for name in AXES},
                 means([grades.reasoning for grades in graded]), means(counted),
                 {name: fmean(grades.evidence[name] for grades in graded) for name in lowered},
-                fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
+                fmean(outcomes) if outcomes else None, "ok" if "ok" in states else next(iter(states), "unresolved"),
                 fmean(points) if points else None, looked.lookahead_check if asks else None,
                 looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
             )
