@@ -31,6 +31,6 @@ def example(once, request) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def pictures() -> Path | None:
-    """Where pictures of all pages are wanted: the folder that ASSAYMARK_SCREENSHOTS names."""
+    """The folder for pictures of all pages, which ASSAYMARK_SCREENSHOTS names."""
     named = os.environ.get("ASSAYMARK_SCREENSHOTS")
     return Path(named).resolve() if named else None

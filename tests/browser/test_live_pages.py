@@ -1,4 +1,4 @@
-"""What `assaymark serve` shows of a run that goes on: progress that renews itself, and calls, whatever they say."""
+"""Live pages of `assaymark serve`: progress that renews itself, and calls with any content."""
 
 from __future__ import annotations
 

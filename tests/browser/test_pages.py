@@ -26,7 +26,7 @@ RECORDS = {"agents", "answers", "asked", "calls", "datasheet", "decisions", "epi
 
 
 class Seen:
-    """What pages of a track were built of that have been gone through, or are being: here or by another worker."""
+    """The blocks of a track's pages that were checked, or are being checked: here or by another worker."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ def opened(pages: Iterable[str]) -> set[str]:
 
 
 def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
-    """What is wrong with one page: all are folded out on the narrowest screen, and the first pages and those in which
+    """Return the problems of a page: all are folded out on the narrowest screen, and the first pages and those in which
     there is something new are gone through.
     """
     visitor.open(path.as_uri(), NARROWEST)

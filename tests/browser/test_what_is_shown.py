@@ -1,4 +1,4 @@
-"""What no claim supports is on no page: pages are the same when every number and direction that it has is another.
+"""Suppressed values are on no page: pages are the same when all their numbers and directions are replaced.
 
 Each run is taken as its pages take it, and all that may not be shown is changed: the direction and the size of every
 pair that is not ordered, who leads where nobody may be called first, and the scores of all that share a tier. Ranges
@@ -40,7 +40,7 @@ WITHOUT_A_POINT = ("season.axis", "season.outcome", "season.efficiency", "season
 
 
 def kind_of(claim: Claim) -> str:
-    """What a claim says, from its id, in every track."""
+    """Return the kind of a claim, from its id, in every track."""
     return claim.id.partition("[")[0].removeprefix("season.")
 
 
@@ -242,7 +242,7 @@ MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any]
 
 
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Where pages differ: the first words of each that do."""
+    """Return the differing pages, each with the first words that differ."""
     found = [f"{path} is not made" for path in one.keys() ^ other.keys()]
     for path in sorted(one.keys() & other.keys()):
         if one[path] != other[path]:

@@ -24,7 +24,7 @@ from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtesting import RISK_FREE
-from assaymark.portfolio.optimisers import Bools, Floats, Validator, brought_to_one, spread
+from assaymark.portfolio.optimisers import Bools, Floats, Validator, evenly, normalise_sums
 from assaymark.protocol import AgentSpec
 
 # One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
@@ -70,7 +70,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
     """
     if target is None or position.nav <= 0:
         return position, 0.0
-    weights, findings = brought_to_one(target).copy(), Validator("sandbox")
+    weights, findings = normalise_sums(target).copy(), Validator("sandbox")
     if weights.shape != position.weights.shape:
         findings.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
     elif not np.isfinite(weights).all():
@@ -80,7 +80,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
             findings.add("target", f"weights must be at least 0 (got {low:g})")
         if (total := float(weights.sum())) > 1.0 + _ROUNDING:
             findings.add("target", f"weights must sum to at most 1 (got {total:g})")
-    findings.settle()
+    findings.raise_for_errors()
     moved = turnover_between(position.weights, weights)
     weights.setflags(write=False)
     return Position(position.nav * (1.0 - cost_bps * 1e-4 * moved), weights, position.peak), moved
@@ -131,7 +131,7 @@ def oracle_weights(
 ) -> tuple[Floats, str]:
     """Compute the oracle's weights (equation 7; equal if nothing is allowed or solved) and the solver's status."""
     if not allowed.any():
-        return spread(mean.size, np.arange(mean.size)), "empty"
+        return evenly(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
         # Maximise mean over volatility by SLSQP from equal weights, as in the authors' code.
         places: np.ndarray = np.flatnonzero(allowed)
@@ -159,7 +159,7 @@ def oracle_weights(
     try:
         optimum = max_sharpe(mean, covariance, rf=RISK_FREE, allowed=allowed)
     except NotMeasurableError:
-        return spread(mean.size, allowed), NOT_SOLVED
+        return evenly(mean.size, allowed), NOT_SOLVED
     return optimum.weights, optimum.status
 
 

@@ -21,7 +21,7 @@ from assaymark.judging.pairs import STRICT, TIE_ALLOWED, PointStimulus, finance_
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.metrology.measure_people import beside_people
+from assaymark.metrology.measure_people import compare_with_people
 from assaymark.notebook import Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import (
@@ -178,7 +178,7 @@ def measure_judges(
             )  # fmt: skip
             points += graded
         if study and Store(folder).digest(MEASUREMENTS) is not None:
-            beside = beside_people(Store(folder).read(MEASUREMENTS), judge.name)
+            beside = compare_with_people(Store(folder).read(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
             ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
