@@ -22,7 +22,7 @@ from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.book import BenchmarkIndex
+from assaymark.report.portbench.index import BenchmarkIndex
 from assaymark.report.portbench.records import template_words
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent

@@ -21,8 +21,8 @@ from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.page import Frame, file_stems
-from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import QUESTIONS, BenchmarkIndex, BenchRun
+from assaymark.report.portbench import index as bench
+from assaymark.report.portbench.index import QUESTIONS, BenchmarkIndex, BenchRun
 from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
 from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span

@@ -31,7 +31,7 @@ from assaymark.notebook import Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
-from assaymark.report.portbench.book import ALL, QUESTIONS
+from assaymark.report.portbench.index import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language

@@ -36,7 +36,7 @@ from assaymark.plan import toml_text
 from assaymark.portfolio import Performance, performance
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Measurement, Score, content_id
-from assaymark.report.portbench.book import ALL, QUESTIONS
+from assaymark.report.portbench.index import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.run_folder import RunFolder

@@ -28,7 +28,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import content_id, sha256_text, to_json, write_atomic
-from assaymark.report.portbench.book import QUESTIONS
+from assaymark.report.portbench.index import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, Forecast, check_plan_hash, forecast, require_replies
 from assaymark.workflow.progress import note, watched, watching

@@ -33,9 +33,9 @@ from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
-from assaymark.workflow.tracks import season_books as books
+from assaymark.workflow.tracks import season_accounts as books
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import AccountDay, DueDays
+from assaymark.workflow.tracks.season_accounts import AccountDay, DueDays
 from assaymark.workflow.tracks.season_context import (
     AgentDay,
     DayMaterial,

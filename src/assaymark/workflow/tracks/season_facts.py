@@ -34,7 +34,7 @@ from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidenc
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import MOVE
+from assaymark.workflow.tracks.season_accounts import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 
 WITHIN: Final = 5
