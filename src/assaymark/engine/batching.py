@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 """Called with a line about what happens to a batch."""
 
 _SUBMIT_LEASE_S: Final = 900.0
-_LEASE_S: Final = 50 * 3600.0  # longer than any provider works on a batch
+_LEASE_S: Final = 50 * 3600.0  # longer than any provider processes a batch
 _ENDS_A_COMMIT: Final = 1000
 _CHARS_A_COMMIT: Final = 50_000_000  # of bodies, so that long replies do not add up in memory
 _KEPT_S: Final = 48 * 3600.0
@@ -66,9 +66,9 @@ class BatchRun:
         self._waiting = dict.fromkeys(pending)
         self._tries: Counter[str] = Counter()
         self._providers: dict[str, RemoteBatches] = {}
-        self._full: set[str] = set()  # lanes that take no more before one of their batches ends
-        self._paused_until: dict[str, float] = {}  # until when the provider of a lane is not to be asked for more
-        self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
+        self._full: set[str] = set()  # lanes that take no more until one of their batches ends
+        self._paused_until: dict[str, float] = {}  # until when no batch is submitted to a lane
+        self._missed: dict[str, float] = {}  # when a batch was first searched without success
         self._states: dict[str, BatchState] = {}
         self._stopping = threading.Event()
         self._since = self._batches.now() if self._leases else 0.0
@@ -350,7 +350,7 @@ class BatchRun:
                 self._pause(batch.lane, exc.retry_after or 0.0)
             if isinstance(exc, BatchRefused) and exc.retryable:
                 self._refused(batch, f"the provider refused the batch: {exc}", retryable=True)
-            elif exc.retryable:  # perhaps it arrived: it is looked for, and nothing else is sent meanwhile
+            elif exc.retryable:  # it may have arrived: it is searched, and nothing else is sent meanwhile
                 self._full.add(batch.lane)
                 self._report(batch, exc)
             else:

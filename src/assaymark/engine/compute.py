@@ -483,7 +483,7 @@ _FETCH_S: Final = 60.0
 _SAID: Final = 300  # characters of a message of Ray
 
 _SETTINGS: Final = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage reports
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the default of later versions, without the warning of this one
 }
 

@@ -314,7 +314,7 @@ class SpendLimit:
         return math.fsum(self._expected(call, least) for call in calls)
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
-        """The expected cost of a call in USD: its bound, or after ``least`` replies the largest shares of theirs."""
+        """Return the cost expected of a call in USD: its bound; after ``least`` replies, their largest share of it."""
         share_in, share_out, n = self._seen.get(most.manner, (0.0, 0.0, 0))
         if n < least:
             return most.usd

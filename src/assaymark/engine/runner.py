@@ -301,14 +301,14 @@ class CallRun:
 
     def gate(self, thread: Executor, call: CallSpec) -> Throttle:
         """Return the gate of a call's endpoint, made when it is first needed."""
-        door = endpoint_of(call)
-        if door not in self._gates:
-            limits = self._limits.get(door.provider)
-            reserve = None if limits is None else partial(_run_in, thread, self.ledger.reserve, door.provider, limits)
-            self._gates[door] = Throttle(str(door), self._patience, reserve)
+        at = endpoint_of(call)
+        if at not in self._gates:
+            limits = self._limits.get(at.provider)
+            reserve = None if limits is None else partial(_run_in, thread, self.ledger.reserve, at.provider, limits)
+            self._gates[at] = Throttle(str(at), self._patience, reserve)
             if self.over.is_set():
-                self._gates[door].close()
-        return self._gates[door]
+                self._gates[at].close()
+        return self._gates[at]
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
         self.made += committed[1]

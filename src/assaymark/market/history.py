@@ -256,7 +256,7 @@ class AsOf(Result):
         return tuple(instrument.id for instrument in self.instruments if instrument.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
-        """Return the last ``days`` closed days of a field of `instruments`; ``filled`` applies the gap rule."""
+        """Return the last ``days`` closed days of one field for all `instruments`; ``filled`` applies the gap rule."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
         if field not in self._history.bars:
