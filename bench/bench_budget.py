@@ -98,12 +98,12 @@ def test_a_budget_is_kept_and_lets_calls_run_together(tmp_path: Path, note: Note
     billed, most = [], []
     for seed in range(RUNS):
         with billing(seed) as server, Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            purse = SpendLimit(BUDGET, PRICES.bound, PRICES.paid, PRICES.share)
+            budget = SpendLimit(BUDGET, PRICES.bound, PRICES.paid, PRICES.share)
             asked = calls(f"http://127.0.0.1:{server.server_address[1]}/v1")
             models = {NAME: OpenAIChatModel("judge", environ={})}
             manner = {"concurrency": CONCURRENCY, "deadline_s": 1.5, "attempts": 2, "backoff_s": 0.0}
-            run_calls(ledger, asked[:1], models, purse=purse, **{**manner, "attempts": 4})  # as before every lock
-            run_calls(ledger, asked, models, purse=purse, **manner)
+            run_calls(ledger, asked[:1], models, budget=budget, **{**manner, "attempts": 4})  # as before every lock
+            run_calls(ledger, asked, models, budget=budget, **manner)
             billed.append(server.billed)
             most.append(server.most)
     what = f"a budget of {BUDGET:.0f} USD, calls of 0.008 USD held at 0.35 at first, {CONCURRENCY} at once, {RUNS} runs"

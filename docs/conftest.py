@@ -1,4 +1,4 @@
-"""What pytest leaves out here: the part of the site that needs the extra ``docs``, where that is not installed."""
+"""Exclude from pytest the part of the site that needs the extra ``docs``, where that is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo and `assaymark check` show: screens for the README and the documentation.
+"""Screens of the demo and of `assaymark check` for the README and the documentation.
 
 python docs/demo_shown.py          makes all anew
 """
@@ -60,14 +60,14 @@ def scores() -> str:
 
 
 def check_head() -> str:
-    """What `assaymark check` says of the README's table, down to the next steps."""
+    """Return the output of `assaymark check` on the README's table, up to the next steps."""
     with chdir(README.parent):
         found = check(SCORES.relative_to(README.parent))
     return printed(found.summary, width=106).split("\nNext\n")[0].rstrip()
 
 
 def screen(folder: Path) -> str:
-    """What the terminal shows for a finished run, 80 columns, no colour."""
+    """Return the terminal output of a finished run, 80 columns wide, without colour."""
     return printed(report(RunFolder(folder)).summary)
 
 

@@ -141,7 +141,7 @@ def order_table(book: RunIndex, order: Order) -> str:
 
 
 def said(book: RunIndex) -> str:
-    """What may be said, each sentence with its level; the conditions that all share after them."""
+    """Return the supported claims, each with its level, then the conditions that all of them share."""
     parts, told = list[str](), tier_sentences(book)
     for group, above in ((told, ()), (reversed_sentences(book), told)):
         own, shared = conditions_of(group, above)
@@ -154,13 +154,13 @@ def said(book: RunIndex) -> str:
 
 
 def binds(book: RunIndex) -> str:
-    """What limits the result, and what it would take."""
+    """Return a table of the limits of the result, each with what would lift it."""
     rows = limits_of(book)[:5]
     return table(("limit", "measured", "effect", "what helps"), *rows)
 
 
 def counts(found: Checked) -> str:
-    """How many sentences have each level."""
+    """Return the number of claims of each level."""
     levels = [one.publication_level for one in found.verdicts]
     kinds = (("headline", "supported"), ("qualified", "only with a condition"), ("no-claim", "not supported"))
     return "Of {:,} sentences: {}.".format(
@@ -243,7 +243,7 @@ def outcome(
     rows: Sequence[Row], order: Order, unit: str, clusters: str, scale: tuple[float, float],
     cluster_order: Any = None,
 ) -> str:  # fmt: skip
-    """What outcomes support: one value of an item, so no agreement and no order; then what pairs show."""
+    """Return the section on outcomes: one value an item, so no agreement and no ranking; then tests of pairs."""
     found = check([{**row, "judge": ONE} for row in rows], scale=scale, cluster="cluster", cluster_order=cluster_order)
     book = RunIndex.of(found.run)
     tested, words = gaps(rows), PAGES["outcome"]
@@ -536,7 +536,7 @@ _DARK = (
 
 
 def picture(found: Checked, chart: str) -> str:
-    """What may be said of six systems and six judges, as one SVG for light and dark pages."""
+    """Return the claims on six systems and six judges as one SVG for light and dark pages."""
     y, judges = 300, found.read.orders
     liked = {one.labels["judge"]: one for one in found.measurements
              if one.name == "judge.own_family" and one.labels["dimension"] == "share of wins"}  # fmt: skip

@@ -385,7 +385,7 @@ with `synchronous=FULL`, PostgreSQL with `synchronous_commit=on`, and the disk.
 
 
 def faults(results: Path) -> str:
-    """What became of every fault of a long run."""
+    """Return the table of all faults of a long run with their outcomes."""
     rows = json.loads(results.read_text())
     return "".join([MARK, FAULTS, *(f"| {r['fault']} | {r['made']} | {r['found']} |\n" for r in rows), NOT_MADE])
 

@@ -94,7 +94,7 @@ def public(place: str) -> tuple[Name, ...]:
 
 
 def names_of(module: ModuleType) -> list[str]:
-    """What a module says is public; of a module that does not say, what is written in it without an underscore."""
+    """Return the names in a module's ``__all__`` or, without one, those defined in it without an underscore."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     written = [name for name in _written(module.__name__) if not name.startswith("_")]
@@ -102,7 +102,7 @@ def names_of(module: ModuleType) -> list[str]:
 
 
 def said(place: str, name: str) -> str:
-    """What is said about a name where it is written; empty where nothing is."""
+    """Return the docstring or comment of a name where it is defined; empty if there is none."""
     while name not in (written := _written(place)):
         place, name = _imports(place)[name]
         if not _path(place).is_file():
@@ -152,7 +152,7 @@ def _path(place: str) -> Path:
 
 
 def parameters(value: Any) -> str:
-    """What is called with what, without types: names, stars and defaults.
+    """Return the parameters of a callable, without types: names, stars and defaults.
 
     >>> def half_open(low, high=1.0, /, *more, closed=None): ...
     >>> parameters(half_open)

@@ -79,7 +79,7 @@ def code_of(session: str, printers: set[str]) -> Iterator[tuple[str, list[dict[s
 
 
 def _output(example: doctest.Example, printers: set[str]) -> dict[str, Any]:
-    """What a page shows below an example, as a kernel would say it: an error, what was printed, or the value."""
+    """Return the output below an example as a kernel gives it: an error, a printed text, or the value."""
     if example.exc_msg is not None:
         kind, _, words = example.exc_msg.strip().partition(": ")
         return {"output_type": "error", "ename": kind.rpartition(".")[2], "evalue": words, "traceback": [example.want]}

@@ -32,7 +32,7 @@ KINDS = {
     "judge": ("demo/report/datasheets.html", None, None, None),
     "call": ("demo/report/calls/page-001.html", None, None, None),
 }
-"""Where each kind of page lies, and its height at 1440 and at 390 and its words, at most."""
+"""An example of each kind of page, with its maximum height at 1440 and at 390 pixels, and its maximum of words."""
 
 
 def run(*words: str) -> None:

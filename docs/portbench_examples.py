@@ -47,7 +47,7 @@ ASSET = "ALBIX"
 """The asset of the examples about one asset: an equity that fell before the day and rose after it."""
 
 Row = tuple[str, str, str, str]
-"""What differs, the input, and the two results."""
+"""The difference, the input, and the two results."""
 
 
 @cache
@@ -59,13 +59,13 @@ def world() -> MarketWindow:
 
 @cache
 def scene(convention: Convention) -> Scene:
-    """What came of the market after the day of the examples."""
+    """Return the market after the day of the examples."""
     here = world()
     return scene_on(here.market, here.market.row_of(DAY), here.horizon, convention=convention)
 
 
 def known() -> MarketState:
-    """What could be known on that day."""
+    """Return the data known on that day."""
     return world().known(DAY)
 
 

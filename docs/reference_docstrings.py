@@ -1,4 +1,4 @@
-"""What the reference needs beyond the docstrings as they stand.
+"""Changes to docstrings for the reference.
 
 Markdown takes a line that begins with ``>>>`` for a quotation, so sessions are put in fences. A name for a list of
 allowed words has no docstring, and would be left out. A constant is shown with its value, unless that is long.

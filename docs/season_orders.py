@@ -54,7 +54,7 @@ def seasons(world: World) -> list[list[Measurement]]:
 
 
 def ranked(found: SeasonVerdicts) -> bool:
-    """Whether any agent is claimed to rank first or above another."""
+    """True if any agent is claimed to rank first or above another."""
     return any(one.kind in ("first", "above") and one.verdict.publication_level != "no-claim" for one in found.verdicts)
 
 
@@ -64,7 +64,7 @@ def decide(measurements: Sequence[Measurement]) -> SeasonVerdicts:
 
 
 def as_if_independent(measurements: Sequence[Measurement]) -> bool:
-    """Whether a plain t test over periods ranks an agent: Holm, the noise floor and the sign without each family."""
+    """True if a plain t test over periods ranks an agent: Holm, the noise floor and the sign without each family."""
     known = SeasonClaims(measurements, SeasonGates(), "").known
     items = [item for item in known.named("contrast") if item.value is not None]
     sums = [list(item.detail["cluster_sums"].values()) for item in items]
@@ -116,7 +116,7 @@ def nulls() -> list[str]:
 
 
 def gate() -> list[str]:
-    """What the limits of agreement leave of it."""
+    """Return the table of seasons in which any ranking is claimed, with and without limits of kappa."""
     lines = ["| agents, 24 weeks | any ranking | and kappa of .2 or more | and of .4 or more |", "|---|---:|---:|---:|"]
     for name, world in TASTES.items():
         rng = np.random.default_rng(4)

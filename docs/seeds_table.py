@@ -42,7 +42,7 @@ class Seed:
 
 
 def seeds_of(path: Path) -> tuple[str, tuple[Seed, ...]]:
-    """What a file of tests is about, and its tests."""
+    """Return the subject of a file of tests, and its tests."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     known = dict(_imported(tree))
     parts = dict(_parts(tree))
@@ -57,7 +57,7 @@ def seeds_of(path: Path) -> tuple[str, tuple[Seed, ...]]:
 
 
 def _placed(name: str, says: str) -> tuple[str, str, str]:
-    """Where the figures stand, from the name of a test or the first words of its docstring; and both without it."""
+    """Return the place of the figures, read from the test's name or docstring, and both without it."""
     named, worded = _IN_NAME.match(name), _IN_WORDS.match(says)
     where = ""
     if named:
@@ -112,7 +112,7 @@ def _reached(node: ast.AST, parts: dict[str, ast.AST]) -> set[str]:
 
 
 def _words(one: Seed) -> str:
-    """What a test is about, with what its docstring adds."""
+    """Return the subject of a test, with the addition in its docstring."""
     says = one.says.rstrip(".")
     return one.what + (f" ({says[0].upper()}{says[1:]})" if says else "")
 

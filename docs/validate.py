@@ -63,7 +63,7 @@ CAVEAT = 0.065
 """A cell with a higher share of false claims (of false headlines, under a bias) is marked."""
 
 NOT_COVERED = ("swings of", "likings of every judge")
-"""How the worlds begin for which the rules promise nothing."""
+"""Prefixes of worlds for which the rules promise nothing."""
 
 RANKS = "ranks of six agents, all at once"
 STAGES = ("published", "stable", "headline")
@@ -355,7 +355,7 @@ def _head(names: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _cost_part(folder: Path) -> Iterator[str]:
-    """What is left of the power when one rule after the other comes in."""
+    """Rows of the power that is left as one rule after the other is added."""
     rows = read("power", folder)
     yield from _head(["claim", "clusters"], ["test alone", "with dimensions", "judges recused", "every family left out",
                                              "headline", "headline if twice as long"])  # fmt: skip

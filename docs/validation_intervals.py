@@ -1,4 +1,4 @@
-"""How often the intervals that pages print contain what is true: one function for each kind of interval."""
+"""Coverage of the intervals that pages print: one function for each kind of interval."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ NEEDED = ("labels", "labels alone", "confirmed", "confirmed alone")
 
 @dataclass(frozen=True)
 class People:
-    """What is true, in points: the first agent's lead, what all judges add for it, what they err alike on each text."""
+    """The truth in points: the first agent's lead, a bias that all judges share, and errors that they share by text."""
 
     gap: float = 0.0
     liking: float = 0.0
@@ -50,7 +50,7 @@ class People:
 
     @cache  # noqa: B019
     def truth(self) -> tuple[float, float, float]:
-        """What people see of the first agent's lead, the deviation of it within cycles, its correlation with judges."""
+        """Return the first agent's lead as people see it, its spread within cycles, and its correlation with judges."""
         judges, people = replace(self, clusters=20_000, cycles=4).draw(np.random.default_rng(1))
         judged, seen = judges[:, 0] - judges[:, 1], people[:, 0] - people[:, 1]
         return float(seen.mean()), float(seen.std()), float(np.corrcoef(judged, seen)[0, 1])

@@ -1,4 +1,4 @@
-"""How often `assaymark proofread` reads the labelled sentences of ``tests/claims/sentences.jsonl`` as a person did."""
+"""Agreement of `assaymark proofread` with a person on the labelled sentences of ``tests/claims/sentences.jsonl``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def labelled() -> list[dict[str, object]]:
 
 
 def read_label(one: Mapping[str, object], run: RunVerdicts) -> tuple[bool, str | None]:
-    """Whether a sentence is found to compare agents, and its mark."""
+    """Return whether a sentence is found to compare agents, and its mark."""
     found = proofread(Document(Path("text.txt"), str(one["text"]), "text", lambda _: False), run).found
     worst = min((each.finding for each in found), key=lambda each: WORST.index(each.mark), default=None)
     return worst is not None and worst.about == "comparison", None if worst is None else worst.mark

@@ -43,7 +43,7 @@ _FEWEST_FOR_HEADLINES = 24
 
 @dataclass(frozen=True)
 class World:
-    """What is true: everything that a study is drawn from, in score points.
+    """The truth of a world: everything that a study is drawn from, in score points.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class World:
 
     @cached_property
     def kin(self) -> Bools:
-        """Which judges share a family with which agents [J, K]."""
+        """Return the mask of judges that share a family with an agent [J, K]."""
         families = self.agent_families or ("",) * self.agents
         return np.array([[agent == judge for agent in families] for judge in FAMILIES])
 
@@ -127,12 +127,12 @@ class World:
 
     @property
     def consecutive(self) -> bool:
-        """Whether clusters follow each other in time."""
+        """True if clusters follow each other in time."""
         return bool(self.rho)
 
     @property
     def at_once(self) -> int:
-        """How many studies are drawn together."""
+        """Return the number of studies that are drawn together."""
         return max(1, min(250, _CELLS_AT_ONCE // (self.cluster.size * self.agents * 3 * len(self.on))))
 
     def draw(self, studies: int, rng: np.random.Generator) -> Drawn:
@@ -215,7 +215,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What the rules say of every pair [B, S, P], in the direction of ``gap``.
+    """The decisions of the rules on every pair [B, S, P], in the direction of ``gap``.
 
     ``plain`` is published on its own test; ``published`` also where judges stand aside for their own family; ``stable``
     also without each judge family; ``headline`` also at equal length, and with no other cap.
@@ -240,7 +240,7 @@ def decide(drawn: Drawn, *, false: bool = False) -> Decisions:
 
 
 def procedure(agents: int, gap: Floats, p: Floats) -> tuple[Bools, NDArray[np.int64]]:
-    """Which orders are published [B, S, P], and who is first on the aggregate [B], -1 for nobody."""
+    """Return the published rankings of pairs [B, S, P], and who is first on the aggregate [B], -1 for nobody."""
     scales, pairs = p.shape[1:]
     level = ALPHA if scales == 1 else SHARE * ALPHA
     main = publish_orders(gap[:, 0], p[:, 0], level)
@@ -292,7 +292,7 @@ def followed(drawn: Drawn, b: int, gap: Floats, p: Floats, plain: Bools, first: 
 
 
 def _survives(drawn: Drawn, b: int, gap: Floats, said: Bools, leaders: set[int]) -> Bools:
-    """Which of the orders that are ``said`` [S, P] survive leaving out each judge family."""
+    """Return the mask of rankings in ``said`` [S, P] that hold without each judge family."""
     world, means = drawn.world, drawn.means[b]
     without = np.stack([np.delete(means, j, axis=2).mean(axis=2) for j in range(len(FAMILIES))])
     gaps, p = drawn.tests(without)
@@ -319,7 +319,7 @@ def _survives(drawn: Drawn, b: int, gap: Floats, said: Bools, leaders: set[int])
 
 
 def _capped(drawn: Drawn, b: int, gap: Floats) -> Bools:
-    """Which orders [S, P] another cap than length keeps from headlines where agreement and controls are good."""
+    """Return the mask of rankings [S, P] that a cap other than length keeps from headlines, all else being good."""
     world = drawn.world
     capped = np.zeros_like(gap, dtype=bool)
     if world.consecutive:

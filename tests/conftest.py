@@ -1,4 +1,4 @@
-"""What several test folders share."""
+"""Fixtures that several test folders share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page about outside agents says: its examples are of the form, its schemas are generated, its agents run."""
+"""The page on external agents: its examples are valid, its schemas are generated, its agents run."""
 
 # ruff: noqa: I001
 

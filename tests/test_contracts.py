@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -63,9 +64,10 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 92_214, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_668, "records": 443, "keywords that repeat a name": 720, "private functions with one use": 248,
-    "lines of tests": 70_107, "lines of documentation": 7_480,
+    "lines of source": 92_215, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_668, "records": 443, "keywords that repeat a name": 709, "private functions with one use": 248,
+    "lines of tests": 70_117, "lines of documentation": 7_480,
+    "docstrings that begin with a question word": 6, "class names of several types": 3,
 }  # fmt: skip
 
 
@@ -96,6 +98,14 @@ def sizes() -> dict[str, int]:
             for one in node.keywords
         ),
         "private functions with one use": sum(map(_used_once, trees.values())),
+        "docstrings that begin with a question word": sum(
+            bool(re.match(r"(What|Who|Whose|How|Why|Where|When|Whether|Which)\b", ast.get_docstring(node) or ""))
+            for node in nodes
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        ),
+        "class names of several types": sum(
+            n > 1 for n in Counter(node.name.strip("_") for node in nodes if isinstance(node, ast.ClassDef)).values()
+        ),
         "lines of tests": sum(len(source.splitlines()) for source in tests),
         "lines of documentation": sum(len(page.splitlines()) for page in pages),
     }

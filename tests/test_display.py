@@ -34,7 +34,7 @@ ALLOWED = {"div", "style", "p", "span", "small", "table", "thead", "tbody", "tr"
 
 
 class Tags(HTMLParser):
-    """What a text is for a browser: its elements, their attributes, and whether each is closed."""
+    """Parses a text as a browser does: its elements, their attributes, and whether each is closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -326,7 +326,7 @@ def said(output: dict[str, Any]) -> str:
 
 
 def agrees(stored: str, made: str) -> bool:
-    """Whether two texts are the same but for where lines break; three dots stand for anything, as on the page."""
+    """True if two texts are the same except for line breaks; three dots stand for anything, as on the page."""
     parts = [re.escape("".join(part.split())) for part in stored.split("...")]
     return re.fullmatch(".*".join(parts), "".join(made.split())) is not None
 

@@ -71,7 +71,7 @@ def test_the_page_lists_exactly_the_fields_of_the_study_file():
 
 
 def is_default(cell: str, info: FieldInfo) -> bool:
-    """Whether a cell of the page says what a field is when nobody gives it."""
+    """True if a cell of the page is the default of a field."""
     if info.is_required():
         return cell == "required"
     default = info.get_default(call_default_factory=True)
@@ -154,7 +154,7 @@ def test_every_column_and_kind_of_text_of_the_generic_format_is_named():
 
 
 def block(path: Path, mark: str) -> str:
-    """What a script writes between two marks of a page."""
+    """Return the generated block between two marks of a page."""
     return path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")[2].partition(f"\n<!-- /{mark} -->")[0]
 
 

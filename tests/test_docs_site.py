@@ -69,7 +69,7 @@ def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -
 
 
 def ran(step: Step) -> str:
-    """What the commands or the Python of a step print; names of files are filled in as a shell would."""
+    """Return the output of the commands or the Python of a step; names of files are filled in as by a shell."""
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
         if step.kind == "python":

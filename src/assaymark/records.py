@@ -212,7 +212,7 @@ AGGREGATE = "aggregate"
 
 @record
 class Instrument(Displayable):
-    """A tradable asset, with the names that texts use for it."""
+    """Something that can be held, with the names by which a text may call it."""
 
     id: str
     symbol: str | None = None
@@ -278,7 +278,7 @@ class Bar:
 
 @record
 class Portfolio(Displayable):
-    """Holdings before the decision: cash and NAV in ``currency``, positions as units per instrument."""
+    """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""
 
     currency: str
     cash: float

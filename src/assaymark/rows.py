@@ -252,8 +252,8 @@ class FileRows:
     """The rows of one file.
 
     ``table`` holds text as it was written (empty cells, JSON nulls and absent keys are null; other JSON values are JSON
-    text); columns of Parquet and Arrow keep their types. ``line`` [n] is where each row begins as an editor counts, the
-    header being line 1, or the number of the record from 1 (``unit``). ``said`` lists what was skipped or flattened,
+    text); columns of Parquet and Arrow keep their types. ``line`` [n] is the first line of each row (the header is line
+    1), or the number of the record from 1 (see ``unit``). ``said`` lists notes on skipped and flattened data,
     and ``sha256`` is the digest of the file as stored.
     """
 

@@ -1,4 +1,4 @@
-"""Agents of one's own, asked the questions and taken through the stages as a Python callable."""
+"""External agents as Python callables, on the questions and through the stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is shown: made of nothing that became known later, and each field by its slow definition."""
+"""The market in prompts: no look-ahead, and each field against its slow definition."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -90,21 +90,21 @@ def test_replies_of_a_ledger_lead_an_episode_to_where_it_stood():
     while (call := advance(first, replies)) is not None:
         again = EpisodeState(AGENT, BALANCED, world())
         found = advance(again, replies)
-        assert (found.key, again.heard) == (call.key, first.heard)
+        assert (found.key, again.excerpts) == (call.key, first.excerpts)
         replies[call.key] = Reply(text=first.true_reply(), model="m")
     last = EpisodeState(AGENT, BALANCED, world())
     assert advance(last, replies) is None
     assert last.result().nav.tolist() == first.result().nav.tolist()
-    assert [one.key for one in last.heard.values()] == list(replies)
-    assert len(last.heard) == last.calls == 3 * len(last.result().dates)
-    assert [stage for _, stage in [*last.heard][:4]] == ["S1", "S2", "S3", "S1"]
+    assert [one.key for one in last.excerpts.values()] == list(replies)
+    assert len(last.excerpts) == last.calls == 3 * len(last.result().dates)
+    assert [stage for _, stage in [*last.excerpts][:4]] == ["S1", "S2", "S3", "S1"]
 
 
 def test_one_market_view_serves_all_profiles():
     episodes = [EpisodeState(AGENT, profile, world()) for profile in bench.PROFILES.values()]
     for episode in episodes:
         run(episode, EpisodeState.true_reply)
-    keys = [[one.key for one in episode.heard.values()] for episode in episodes]
+    keys = [[one.key for one in episode.excerpts.values()] for episode in episodes]
     assert (len({tuple(one[:2]) for one in keys}), len({one[2] for one in keys})) == (1, 3)
 
 
@@ -117,7 +117,7 @@ def test_the_pending_call_does_not_change_and_what_is_asked_for_too_much_is_refu
 
     refused("one/conservative/normal waits for no reply", episode.take, Reply(text="", model="m"))
     assert episode.next_call() is episode.next_call()
-    assert (len(episode.heard), episode.over) == (1, False)
+    assert (len(episode.excerpts), episode.over) == (1, False)
     refused("is not over: 0 of 4 decisions", episode.result)
     run(episode, EpisodeState.true_reply)
     assert episode.next_call() is None
@@ -130,7 +130,7 @@ def test_scores_are_shares_and_paths_have_their_days(window):
     place, rng = world(window, "monthly", 81), np.random.default_rng(5)
 
     def drawn(episode: EpisodeState) -> str:
-        day, stage = [*episode.heard][-1]
+        day, stage = [*episode.excerpts][-1]
         names = place.known(day).tickers
         values = {
             "S1": lambda n: rng.uniform(-1, 1, n), "S2": lambda n: rng.choice(["buy", "hold", "sell"], n),
@@ -170,11 +170,11 @@ def test_an_episode_through_a_ledger_goes_on_where_it_was_stopped(tmp_path):
                 replies.update(found)
             return episode
 
-    assert len(led(4).heard) == 5
+    assert len(led(4).excerpts) == 5
     whole, plain = led(100), EpisodeState(agent, BALANCED, place)
     while (call := plain.next_call()) is not None:
         plain.take(asyncio.run(models[agent.model].complete(call)))
-    assert (whole.over, whole.heard) == (True, plain.heard)
+    assert (whole.over, whole.excerpts) == (True, plain.excerpts)
     assert whole.result().nav.tolist() == plain.result().nav.tolist() == led(0).result().nav.tolist()
 
 

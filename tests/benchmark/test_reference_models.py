@@ -1,4 +1,4 @@
-"""The reference models: what is planted in them is what is measured, and the prompt is all that they know."""
+"""The built-in models: measurements recover their planted properties, and they know only the prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import assaymark.benchmark.reference
 from assaymark import benchmark as bench
 from assaymark.benchmark import BALANCED, CONSERVATIVE, PROFILES, EpisodeState, questions
-from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, MarketTables, faulty, sheet_of, within
+from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, MarketTables, apply_limits, faulty_reply, tables_of
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import ModelError
 from assaymark.metrology import wilson
@@ -40,7 +40,7 @@ def asked(text: str, **more) -> CallSpec:
 
 
 def test_ten_models_can_reach_nothing_but_the_prompt():
-    """What came next is known by the market, the oracle and episodes; none of these may be imported here."""
+    """The market, the oracle and episodes have look-ahead, so the module of the models may import none of them."""
     assert len(RULES) == 10
     assert set(bench.reference_benchmark_models()) == {PREFIX + word for word in RULES}
     text = Path(assaymark.benchmark.reference.__file__).read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_ten_models_can_reach_nothing_but_the_prompt():
 @pytest.mark.parametrize("window", ["normal", "covid-2020"])
 def test_the_sheet_is_the_snapshot(window):
     shown = world(window).known(world(window).decisions[0])
-    sheet = sheet_of((bench.market_text(shown).text,))
+    sheet = tables_of((bench.market_text(shown).text,))
     assert sheet.tickers == tuple(one.ticker for one in shown.lines)
     assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.lines], abs=5.1e-5)
     assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.lines], abs=5.1e-5)
@@ -174,7 +174,7 @@ def test_every_fault_has_its_state_and_garbled_shows_every_state_in_a_few_window
     for fault in FAULTS:
         seen = []
         for stage, (parse, meant) in STAGES.items():
-            text, finish = faulty(fault, stage, dict(zip(TICKERS, meant, strict=True)))
+            text, finish = faulty_reply(fault, stage, dict(zip(TICKERS, meant, strict=True)))
             found, state = parse(Reply(text=text, model="m", finish=finish), TICKERS)
             seen.append(state.state)
             if state.state == "ok":
@@ -197,7 +197,7 @@ LIMITS = [(one.equity_cap, one.bond_floor) for one in PROFILES.values()] + [(0.0
 )
 def test_weights_are_brought_within_any_limits(parts, limits):
     weights = np.array(parts) / sum(parts)
-    found = within(weights, MarketTables(tuple("ABCDEF"), CLASSES, {}, np.eye(6)), limits)
+    found = apply_limits(weights, MarketTables(tuple("ABCDEF"), CLASSES, {}, np.eye(6)), limits)
     assert (found.min() >= 0, found.sum()) == (True, pytest.approx(1))
     assert found[:2].sum() <= limits[0] + 1e-9
     assert found[2:4].sum() >= limits[1] - 1e-9
@@ -208,8 +208,8 @@ def test_weights_are_brought_within_any_limits(parts, limits):
 def test_correlations_that_make_no_covariance_leave_inverse_volatility():
     correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     sheet = MarketTables(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
-    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
+    found = RULES["literal"].weigh(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
     # limits that nothing can keep change nothing
     sheet = MarketTables(("A", "B"), ("equity", "crypto"), {}, np.eye(2))
-    assert within(np.array([0.7, 0.3]), sheet, (0.4, 0.4)).tolist() == [0.7, 0.3]
+    assert apply_limits(np.array([0.7, 0.3]), sheet, (0.4, 0.4)).tolist() == [0.7, 0.3]

@@ -1,4 +1,4 @@
-"""Replies to the stages: what is read and what state is recorded; and the prompts that ask for them."""
+"""Replies to the stages: parsed values and recorded states; and the prompts of the stages."""
 
 from __future__ import annotations
 

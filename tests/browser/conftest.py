@@ -31,6 +31,6 @@ def example(once, request) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def pictures() -> Path | None:
-    """The folder for screenshots of all pages, from ASSAYMARK_SCREENSHOTS; None if it is not set."""
+    """The folder for pictures of all pages, which ASSAYMARK_SCREENSHOTS names."""
     named = os.environ.get("ASSAYMARK_SCREENSHOTS")
     return Path(named).resolve() if named else None

@@ -1,4 +1,4 @@
-"""Checks of an open page in Chromium: console messages, requests, layout, print, and accessibility."""
+"""Checks of a page in Chromium: its console, requests and scripts, its layout, and its accessibility."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BROKEN: Final = r"""() => [...document.querySelectorAll('td, th, dt')].flatMap(e
       if (new Set([...range.getClientRects()].map(one => Math.round(one.top))).size > 1) found.push(m[0]);
     }
   return found; })"""
-"""Script: the words in tables that are broken where no hyphen may be."""
+"""Returns the words of tables that are broken without a hyphen."""
 
 
 def until(page: Any, holds: str, arg: Any = None) -> None:
@@ -131,7 +131,7 @@ class Visitor:
             self._now = setting
 
     def spoken(self, *allowed: str) -> list[str]:
-        """Console messages of the open page, violations of its policy, and requests other than ``allowed``."""
+        """Return console messages of the open page, violations of its policy, and requests that are not ``allowed``."""
         refused = [f"refused by its policy: {one}" for one in self.page.evaluate("window.__violations")]
         return [*self.noise, *refused, *(f"asks for {url}" for url in self.asked if url not in allowed)]
 
@@ -148,7 +148,7 @@ class Visitor:
         return found
 
     def barriers(self) -> list[str]:
-        """Violations found by axe: all rules in light on a wide screen, layout rules in dark on a narrow one.
+        """Return the findings of axe: by all rules in light on a wide screen, by layout rules in dark on a narrow one.
 
         Shortens the page.
         """
@@ -162,7 +162,7 @@ class Visitor:
         return found
 
     def printed(self) -> list[str]:
-        """Content that is cut or hidden on paper, with 190 mm between the margins."""
+        """Return the elements that would be cut off on paper, 190 mm between its margins."""
         self._now = None
         self.page.emulate_media(media="print")
         self.page.set_viewport_size({"width": 718, "height": HEIGHT})

@@ -1,4 +1,4 @@
-"""Checks of a page's file without a browser: valid, complete, small, and without broken links."""
+"""Checks of a page's file before any browser opens it: valid, whole, small, and with links that lead somewhere."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Page:
 
     @cached_property
     def ids(self) -> Counter[str]:
-        """The number of uses of each id."""
+        """The number of times that each id is given."""
         return Counter(value for name, value in self.attributes if name == "id")
 
     @cached_property
     def _tags(self) -> list[tuple[str, str, str, str]]:
-        """Every tag as: whether it is an end tag, its name, its attributes, whether it is self-closing."""
+        """Each tag: whether it ends an element, its name, its attributes, and whether it closes itself."""
         return _TAG.findall(_BODIES.sub(r"\1\4", self.text))
 
     @cached_property
@@ -123,8 +123,9 @@ class Page:
 
     @property
     def blocks(self) -> Set[tuple[str, str]]:
-        """Every kind of element in every kind of parent. A kind is a name, its classes, and the names of its other
-        attributes."""
+        """Each kind of element of the page in each kind of parent. A kind is a name, its classes, and the
+        names of its other attributes.
+        """
         return self._walked[0]
 
     @property
@@ -134,7 +135,7 @@ class Page:
 
     @property
     def errors(self) -> list[str]:
-        """Errors of a strict parser; of rows that differ only in words and values it reads one of each kind."""
+        """The errors of a strict parser; of rows that differ in words and values alone it sees one of each kind."""
         parser, seen = html5lib.HTMLParser(namespaceHTMLElements=False), set[str]()
 
         def kept(found: re.Match[str]) -> str:
@@ -149,7 +150,7 @@ class Page:
 
     @property
     def standing(self) -> list[str]:
-        """Errors in the nesting of elements, and text that is not markup."""
+        """Errors in the nesting of its elements, and text that is not markup."""
         rest = _TAG.sub("", _BODIES.sub(r"\1\4", self.text).removeprefix("<!doctype html>"))
         return [*self._walked[2], *(f"not HTML: {odd!r}" for odd in _ODD.findall(rest))]
 
@@ -169,7 +170,7 @@ class _Table:
             self.rows[-1].append((int(spans.get("rowspan", 1)), int(spans.get("colspan", 1))))
 
     def ragged(self) -> str:
-        """An error if the rows of the table differ in width; otherwise empty."""
+        """True if a row is wider or narrower than the first."""
         widths, reaching = set[int](), list[tuple[int, int]]()  # rows still to come, of cells that began further up
         for cells in self.rows:
             widths.add(sum(columns for _, columns in (*cells, *reaching)))
@@ -193,7 +194,7 @@ def pages_below(root: Path) -> Mapping[str, Page]:
 
 
 def markup_problems(page: Page) -> list[str]:
-    """Errors of a single page, from its tags; a strict parser may find more (``errors``)."""
+    """Return the problems of a page taken alone, by its tags; a strict parser may find more (``errors``)."""
     found = [*page.standing, *(f"id {name!r} stands {count} times" for name, count in page.ids.items() if count > 1)]
     head, _, body = page.text.partition("</head>")
     for name, part in {"title": head, "style": page.text, "h1": body, "main": body}.items():
@@ -224,7 +225,7 @@ def _misplaced(tag: str, written: str, above: list[str]) -> Iterator[str]:
 
 
 def _head(page: Page) -> Iterator[str]:
-    """Errors in the required elements of a page's head and in their order."""
+    """Yield the problems of a page's head: elements that are missing, or in another order."""
     if not page.text.startswith("<!doctype html>\n<html lang="):
         yield "does not begin with its doctype and language"
     policy = page.text.find('<meta http-equiv="Content-Security-Policy" content="')
@@ -265,7 +266,7 @@ def link_problems(root: Path, pages: Mapping[str, Page]) -> list[str]:
 
 
 def made_problems(made: Mapping[str, str], besides: Set[str] = frozenset()) -> list[str]:
-    """Errors of pages by path, each alone and all together; ``besides`` are other files next to them."""
+    """Return the problems of pages by path, each alone and together; some more files lie beside them."""
     pages = {path: Page(path, text) for path, text in made.items() if path.endswith(".html")}
     found = [one for page in pages.values() for one in markup_problems(page)]
     return [*found, *_lost_links(made.keys() | besides, pages)]

@@ -160,7 +160,7 @@ BUILT: Final[Mapping[str, Build]] = {
     "made benchmarks": made_benchmarks, "made seasons": made_seasons, "made datasheets": made_datasheets,
     **{f"hostile {name}": partial(hostile_pages, payload=payload) for name, payload in PAYLOADS.items()},
 }  # fmt: skip
-"""Functions that build pages in a folder of their own, by name; the demo and the real records come from fixtures."""
+"""The examples that are built in a folder of their own, by name; demo and real records come from fixtures."""
 
 NAMES: Final = (
     "demo", *(name for name in BUILT if "hostile" not in name), "joined",

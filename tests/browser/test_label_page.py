@@ -55,7 +55,7 @@ def press(visitor: Visitor, *keys: str) -> None:
 
 
 def told(visitor: Visitor, *names: str) -> list[str]:
-    """The texts of parts of the page, by their ids."""
+    """Return the texts of parts of the page."""
     return [str(visitor.page.text_content(f"#{name}")) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Pages of `assaymark serve` during a run: progress that updates itself, and calls with any content."""
+"""Live pages of `assaymark serve`: progress that renews itself, and calls with any content."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RECORDS = {"agents", "answers", "asked", "calls", "datasheet", "decisions", "epi
 
 
 class Seen:
-    """Kinds of elements of a track that were checked already, or are being checked, here or by another worker."""
+    """The blocks of a track's pages that were checked, or are being checked: here or by another worker."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,8 +57,9 @@ def opened(pages: Iterable[str]) -> set[str]:
 
 
 def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
-    """Problems of one page: each is unfolded on the narrowest screen; first pages and those with new kinds of elements
-    are checked in full."""
+    """Return the problems of a page: all are folded out on the narrowest screen, and the first pages and those in which
+    there is something new are gone through.
+    """
     visitor.open(path.as_uri(), NARROWEST)
     found = visitor.spoken(path.as_uri())
     if new or path.name == "index.html":

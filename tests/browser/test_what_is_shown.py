@@ -1,4 +1,4 @@
-"""No page shows anything unsupported: pages stay the same when all such numbers and directions are changed.
+"""Suppressed values are on no page: pages are the same when all their numbers and directions are replaced.
 
 Each run is taken as its pages take it, and all that may not be shown is changed: the direction and the size of every
 pair that is not ordered, who leads where nobody may be called first, and the scores of all that share a tier. Ranges
@@ -23,7 +23,7 @@ import full_runs
 import pytest
 from made_season import made_catalogue, made_season
 
-from assaymark.claims import said
+from assaymark.claims import phrase
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
 from assaymark.report import AssayRun, portbench, render_pages
 from assaymark.report import season as season_pages_door
@@ -40,7 +40,7 @@ WITHOUT_A_POINT = ("season.axis", "season.outcome", "season.efficiency", "season
 
 
 def kind_of(claim: Claim) -> str:
-    """The kind of a claim, from its id, in every track."""
+    """Return the kind of a claim, from its id, in every track."""
     return claim.id.partition("[")[0].removeprefix("season.")
 
 
@@ -196,7 +196,7 @@ def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonR
         if one.verdict.claim.id in donor:
             made = replace(made, reasons=by_id[donor[one.verdict.claim.id].claim.id].reasons)
         elif verdict.claim.id != one.verdict.claim.id:
-            made = replace(made, statement=said("claim.says.above", high="Y", low="X", scope=""))
+            made = replace(made, statement=phrase("claim.says.above", high="Y", low="X", scope=""))
         decided.append(made)
     found = replace(run.decided, verdicts=tuple(decided))
     return replace(run, table=tuple(rows), measurements=tuple(measured), decided=found)
@@ -242,7 +242,7 @@ MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any]
 
 
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Differences between pages: for each page the first text that differs."""
+    """Return the differing pages, each with the first words that differ."""
     found = [f"{path} is not made" for path in one.keys() ^ other.keys()]
     for path in sorted(one.keys() & other.keys()):
         if one[path] != other[path]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.claims import Catalogue, Said, catalogue, english, languages, said
+from assaymark.claims import Catalogue, Phrase, catalogue, english, languages, phrase
 from assaymark.errors import InputError, UnknownNameError
 
 PARTS = ("claim.scope.one", "claim.scope.other", "claim.says.within_gap", "claim.reason.points")
@@ -71,13 +71,13 @@ def test_names_are_listed_and_sentences_stand_in_sentences():
     assert [english().names(names) for names in ([], ["ash"])] == ["", "ash"]
     assert catalogue("de").names(["ash", "birch", "cedar"]) == "ash, birch und cedar"
     assert flat().names(["ash", "birch"]) == "ash et birch"
-    inner = said("claim.kappa.two", value=0.25)
+    inner = phrase("claim.kappa.two", value=0.25)
     assert "kappa 0.25" in english().say("claim.condition.weak", kappa=inner, cut=0.4)
     assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner, cut=0.4)
     assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}", "braces in a value stay"
     # One and several are chosen by n.
-    one = said("claim.condition.probe", judges=("ash",), n=1)
-    two = said("claim.condition.probe", judges=("ash", "birch"), n=2)
+    one = phrase("claim.condition.probe", judges=("ash",), n=1)
+    two = phrase("claim.condition.probe", judges=("ash", "birch"), n=2)
     assert english().render(one) == "Blinding is incomplete: ash names the author of a record more often than chance."
     assert english().join([one, two]).endswith("ash and birch name the author of a record more often than chance.")
 
@@ -90,7 +90,7 @@ def test_unknown_keys_and_missing_values_are_named():
     with pytest.raises(UnknownNameError, match="language"):
         catalogue("xx")
     with pytest.raises(UnknownNameError):
-        english().render(Said("claim.says.above", {}))
+        english().render(Phrase("claim.says.above", {}))
 
 
 def test_a_language_of_ones_own_is_taken_whole():

@@ -8,7 +8,7 @@ import pytest
 from season_measured import JUDGES, gate, measured, probe
 
 from assaymark.claims import CONSTANT, SINGLE, SeasonGates, SeasonVerdicts, catalogue, decide_season, languages
-from assaymark.claims import said as message
+from assaymark.claims import phrase as message
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement, StabilityFinding
 

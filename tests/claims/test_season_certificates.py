@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from season_worlds import World, measured, played
 
-from assaymark.claims import SeasonGates, decide_season, said, season_certificates, verify
+from assaymark.claims import SeasonGates, decide_season, phrase, season_certificates, verify
 from assaymark.errors import InputError
 from assaymark.metrology import Labels
 from assaymark.records import Measurement, canonical_json
@@ -39,7 +39,7 @@ def every(periods: int = 36, favour: float = 0.0) -> dict[str, dict[str, Any]]:
     """The certificates of a drawn season by claim, as they are read from their files."""
     season = played(World((75.0, 55.0, 53.0), periods=periods, favour=favour), np.random.default_rng([1, 11]))
     measurements = [*measured(season), *EXCESS, FLAGGED]
-    gates = SeasonGates(on_failure="qualified", hindsight=(said("claim.condition.path", days=3),))
+    gates = SeasonGates(on_failure="qualified", hindsight=(phrase("claim.condition.path", days=3),))
     decided = decide_season(measurements, gates, "plan")
     made = season_certificates(decided.verdicts, measurements, gates, season.scores.families)
     return {one["claim"]["id"]: json.loads(canonical_json(one)) for one in made}

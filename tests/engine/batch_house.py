@@ -1,4 +1,4 @@
-"""A provider of batches in a folder: it outlives whoever asks it, bills each call once a batch, and can misbehave."""
+"""A fake batch provider in a folder: it survives its client, bills each call once per batch, and can misbehave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assaymark.engine.providers.batches import BatchState
 from assaymark.errors import ModelError
 
 Verdict = Callable[[str, int], str | None]
-"""What becomes of a call the n-th time it is asked: None for a reply, ``busy``, ``bad``, ``expired`` or ``nothing``."""
+"""The outcome of a call at its n-th attempt: None for a reply, ``busy``, ``bad``, ``expired`` or ``nothing``."""
 
 
 def all_well(key: str, times: int) -> str | None:
@@ -107,7 +107,7 @@ class House:
         return [len(self._batch(remote)["keys"]) for remote in self.remotes()]
 
     def bills(self) -> Counter[str]:
-        """How often each call was in a batch that arrived."""
+        """The number of received batches that contain each call."""
         return Counter(key for remote in self.remotes() for key in self._batch(remote)["keys"])
 
     def strangers(self, n: int) -> str:

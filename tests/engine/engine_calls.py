@@ -81,7 +81,7 @@ def echo() -> Scripted:
 
 
 def in_a_loop(work):
-    """What ``work`` gives where an event loop is running, as in the cell of a notebook."""
+    """Return the result of ``work`` called while an event loop is running, as in the cell of a notebook."""
 
     async def cell():
         return work()

@@ -1,4 +1,4 @@
-"""Whatever kills a run of batches, and wherever: the next run goes on, and no call of a batch is paid twice."""
+"""Runs of batches that are killed at any point: the next run resumes, and no call of a batch is billed twice."""
 
 from __future__ import annotations
 

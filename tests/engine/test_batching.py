@@ -1,4 +1,4 @@
-"""Calls in batches: what is written down when, what is asked again, and what a misbehaving provider can do."""
+"""Calls in batches: what is recorded when, which calls are retried, and the effects of a misbehaving provider."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_calls_of_another_model_or_address_go_in_another_batch_and_a_provider_se
 
 
 def words(first, always=True):
-    """What becomes of some calls, whenever they are asked or the first time; the others are answered."""
+    """The outcomes of some calls, at every attempt or only the first; all others are answered."""
     of = {KEYS[n]: word for n, word in first.items()}
     return lambda key, times: of.get(key) if always or times == 1 else None
 

@@ -1,4 +1,4 @@
-"""What the ledger promises: durable groups, one result a key, and no damage read as a result."""
+"""Guarantees of the ledger: durable commits, one result per key, and damage that is never read as a result."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from assaymark.engine import Chunk, ChunkError, Ledger, beside, map_chunks
-from assaymark.engine.compute import Job, answer, start, target_of
+from assaymark.engine.compute import Job, run_job, start, target_of
 from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import AssayError, LedgerError, UnknownNameError
 
@@ -93,7 +93,7 @@ def test_no_chunks_need_nobody_and_what_is_wrong_with_a_call_is_refused(folder):
     for function in (lambda _: b"", inner):
         with pytest.raises(ValueError, match="cannot be imported by its name"):
             mapped(function, made(folder))
-    end = answer(Job(0, "part", target_of(functions.square), {}, version="0.0"))
+    end = run_job(Job(0, "part", target_of(functions.square), {}, version="0.0"))
     assert end.trace is not None
     assert "install the same on all" in end.problems[0]  # another version of the program
 
@@ -125,7 +125,7 @@ def test_chunks_that_are_refused_are_named_together_and_a_defect_is_one_line_wit
 def test_what_is_in_the_ledger_is_not_computed(folder, either):
     with either._store.engine.begin() as connection:  # a ledger without the table gets it
         chunk_table.drop(connection)
-    assert (either.chunks.held(["a" * 64]), either.verify()) == ({}, 0)
+    assert (either.chunks.results(["a" * 64]), either.verify()) == ({}, 0)
     for version, times in (("1", 1), ("1", 1), ("2", 2)):
         assert mapped(functions.square, made(folder), version=version, ledger=either) == SQUARES
         assert functions.called(folder) == sorted(list("01234") * times)

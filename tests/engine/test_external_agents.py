@@ -1,4 +1,4 @@
-"""Agents that are not ours: whatever they do is recorded, nothing they do hangs or ends a run, no secret is written."""
+"""External agents: everything they do is recorded, nothing hangs or ends a run, and no secret is written."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_failure_keeps_the_start_of_what_came_and_the_longest_answer_is_taken(
     assert failed(ask_server(http("x" * 1001), max_bytes=1000)[0])["failure"] == "too large"
     with serving(http(DECISION)) as server:  # a post that was left before it connected sends nothing
         post = http_agent._Post(Url.of(server.url), b"{}", None, 5.0, 1000, lambda: None)
-        post.leave()
+        post.abort()
         assert post().failure == "timeout"
     assert b"".join(server.requests) == b""
 
@@ -502,7 +502,7 @@ def test_what_a_callable_raises_is_counted_with_its_place_and_a_strict_one_stops
     assert times == 3
     assert re.fullmatch(said + r" \(\S*test_external_agents\.py, line \d+\)", found)
     with pytest.raises(InputError, match="python/mine:decide: raised"):
-        run_calls(ledger, [spec], {spec.model: agent.held(True)})
+        run_calls(ledger, [spec], {spec.model: agent.with_strict(True)})
     # no outcome: it is asked again once it is mended
     assert run_calls(ledger, [spec], {spec.model: PythonAgent(lambda _context: HOLD)}).made == 1
 
@@ -519,8 +519,8 @@ class Large:
 
     async def complete(self, call):
         place = current_slot()
-        await place.take()
-        await place.take()
+        await place.acquire()
+        await place.acquire()
         await asyncio.sleep(0.002)
         if self._fails and call.key not in self._failed:
             self._failed.add(call.key)
@@ -543,14 +543,14 @@ def test_a_place_that_is_given_back_before_it_came_is_free():
     async def play():
         room = asyncio.Semaphore(1)
         first, second, third = Slot(room), Slot(room), Slot(room)
-        await first.take()
-        waiting = asyncio.create_task(second.take())
+        await first.acquire()
+        waiting = asyncio.create_task(second.acquire())
         await asyncio.sleep(0)
-        second.leave()
-        first.leave()
+        second.release()
+        first.release()
         await waiting
-        await asyncio.wait_for(third.take(), 1)
-        return first.taken, second.taken, third.taken
+        await asyncio.wait_for(third.acquire(), 1)
+        return first.acquired, second.acquired, third.acquired
 
     assert asyncio.run(play()) == (False, False, True)
 

@@ -1,4 +1,4 @@
-"""The four APIs: requests field by field, what answers and failures come to, and the same of the real ones."""
+"""The four APIs: requests field by field, mapping of answers and failures, and the real APIs if keys are set."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -1,4 +1,4 @@
-"""A budget: what is paid never passes it, what was paid before counts, and a model without a price is not asked."""
+"""Spend limits: spending never exceeds them, earlier spending counts, and a model without a price is not called."""
 
 # ruff: noqa: I001  # names in packed lines
 
@@ -46,7 +46,7 @@ def cents(_model, reply, _batch):
     return None if reply.input_tokens is None else reply.input_tokens / 100
 
 
-def purse(limit, estimate=lambda _spec: 0.3):
+def budget(limit, estimate=lambda _spec: 0.3):
     return SpendLimit(limit, lambda spec: (0.0, estimate(spec)), cents)
 
 
@@ -65,9 +65,9 @@ def test_what_is_paid_never_passes_the_budget(costs, limit, concurrency):
     bound = {spec.key: (cost + more) / 100 for spec, (cost, more) in zip(asked, costs, strict=True)}
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
         model = Billed(lambda spec: real[spec.key])
-        for _ in range(2):  # the second run is a resume, with a purse that knows nothing but the ledger
-            held = purse(limit / 100, lambda spec: bound[spec.key])
-            summary = run_calls(ledger, asked, {NAME: model}, concurrency=concurrency, purse=held, **QUICK)
+        for _ in range(2):  # the second run is a resume, with a budget that knows nothing but the ledger
+            held = budget(limit / 100, lambda spec: bound[spec.key])
+            summary = run_calls(ledger, asked, {NAME: model}, concurrency=concurrency, budget=held, **QUICK)
             assert sum(model.paid.values()) <= limit
             assert held.spent == pytest.approx(sum(model.paid.values()) / 100) or not ledger.pending(real)
             assert bool(summary.left) == bool(summary.stopped)
@@ -76,88 +76,88 @@ def test_what_is_paid_never_passes_the_budget(costs, limit, concurrency):
 
 
 def test_the_end_says_what_was_spent_and_the_next_run_knows_it(ledger):
-    summary = run_calls(ledger, calls(9), {NAME: Billed()}, concurrency=1, purse=purse(1.0), **QUICK)
+    summary = run_calls(ledger, calls(9), {NAME: Billed()}, concurrency=1, budget=budget(1.0), **QUICK)
     assert (summary.made, summary.left, summary.interrupted) == (3, 6, False)
     (line,) = summary.stopped
     assert line.startswith("budget of 1.00 USD would be passed: 0.90 spent, 0.00 under way")
     assert "the next call needs up to 0.30" in line
     assert "raise --budget" in line
-    summary = run_worker(ledger, {NAME: Billed()}, concurrency=4, purse=purse(1.6), **QUICK)  # a worker keeps to it too
+    summary = run_worker(ledger, {NAME: Billed()}, concurrency=4, budget=budget(1.6), **QUICK)  # a worker too
     assert (summary.made, summary.left) == (2, 4)
 
 
 def test_a_call_waits_for_room_that_replies_make(ledger):
-    held = purse(1.0, lambda _spec: 0.5)
+    held = budget(1.0, lambda _spec: 0.5)
     model = Billed(lambda _: 1, wait=0.002)
-    assert run_calls(ledger, calls(20), {NAME: model}, concurrency=10, purse=held, **QUICK).made == 20
+    assert run_calls(ledger, calls(20), {NAME: model}, concurrency=10, budget=held, **QUICK).made == 20
     assert held.spent == pytest.approx(0.2)  # all at once would have been estimated at 5.00
 
 
 def test_what_may_have_been_paid_counts_and_an_error_does_not(ledger, tmp_path, clock):
-    held = purse(0.3)
+    held = budget(0.3)
     broken = Scripted(lambda _spec: ModelError("busy", retryable=False))
-    summary = run_calls(ledger, calls(4), {NAME: broken}, concurrency=1, purse=held, **QUICK)
+    summary = run_calls(ledger, calls(4), {NAME: broken}, concurrency=1, budget=held, **QUICK)
     assert (len(summary.failed), held.spent, summary.stopped) == (4, 0.0, ())
-    held = purse(1.0)  # no answer in time
+    held = budget(1.0)  # no answer in time
     model = Scripted(lambda _spec: "late", wait=60)
-    summary = run_calls(ledger, calls(9), {NAME: model}, concurrency=1, backoff_s=0, deadline_s=0.01, purse=held)
+    summary = run_calls(ledger, calls(9), {NAME: model}, concurrency=1, backoff_s=0, deadline_s=0.01, budget=held)
     assert (len(model.asked), bool(summary.stopped)) == (3, True)
     assert held.spent == pytest.approx(0.9)
     with Ledger.open(tmp_path / "died.db") as died:
         died.plan(calls(9))
         died.commit([call(0).key, call(1).key])  # and then the power went
-        assert run_calls(died, calls(9), {NAME: Billed()}, purse=purse(1.2), **QUICK).made == 2
+        assert run_calls(died, calls(9), {NAME: Billed()}, budget=budget(1.2), **QUICK).made == 2
     with Ledger.open(tmp_path / "uncounted.db") as uncounted:  # a reply without a count is paid at its estimate
         for limit, made in ((1.0, 3), (1.3, 1)):
-            held = purse(limit)
-            assert run_calls(uncounted, calls(9), {NAME: echo()}, concurrency=1, purse=held, **QUICK).made == made
+            held = budget(limit)
+            assert run_calls(uncounted, calls(9), {NAME: echo()}, concurrency=1, budget=held, **QUICK).made == made
 
 
 def test_a_model_without_a_price_is_refused_before_anything_is_sent(ledger):
     models = {"openai-chat/mine": echo(), NAME: echo()}
     asked = [*calls(2), *calls(2, model="openai-chat/mine")]
     free = SpendLimit(0.0, SHIPPED.bound, SHIPPED.paid)
-    assert run_calls(ledger, calls(5)[2:], {NAME: echo()}, purse=free, **QUICK).made == 3  # what costs nothing
+    assert run_calls(ledger, calls(5)[2:], {NAME: echo()}, budget=free, **QUICK).made == 3  # what costs nothing
     with pytest.raises(PlanError, match=r"no price is known for openai-chat/mine.*--prices FILE"):
-        run_calls(ledger, asked, models, purse=of_prices(SHIPPED, 5.0), **QUICK)
+        run_calls(ledger, asked, models, budget=of_prices(SHIPPED, 5.0), **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):
-        run_worker(ledger, models, purse=of_prices(SHIPPED, 5.0), **QUICK)
+        run_worker(ledger, models, budget=of_prices(SHIPPED, 5.0), **QUICK)
     assert not models[NAME].asked + models["openai-chat/mine"].asked
     run_calls(ledger, asked[2:], models, **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):  # its replies of earlier runs leave the sum unknown
-        run_calls(ledger, calls(2), models, purse=of_prices(SHIPPED, 5.0), **QUICK)
+        run_calls(ledger, calls(2), models, budget=of_prices(SHIPPED, 5.0), **QUICK)
 
 
 def test_what_other_workers_paid_is_seen(shared):
     run_calls(shared, calls(3), {NAME: Billed()}, **QUICK)
-    held = purse(1.2)
+    held = budget(1.2)
     held.begin(shared)
     run_calls(shared, [call(20)], {NAME: Billed(lambda _: 15)}, **QUICK)  # somebody else, after the first look
-    summary = run_calls(shared, calls(9), {NAME: Billed()}, purse=held, **QUICK)
+    summary = run_calls(shared, calls(9), {NAME: Billed()}, budget=held, **QUICK)
     assert (summary.made, held.spent) == (0, pytest.approx(1.05))
 
 
 def test_batches_fit_into_the_budget_together_or_are_not_sent(ledger, tmp_path):
     run_calls(ledger, calls(2), {NAME: Billed()}, **QUICK)
-    purse(1.5).check_affordable(ledger, calls(5))  # two are answered, for 0.60
+    budget(1.5).check_affordable(ledger, calls(5))  # two are answered, for 0.60
     with pytest.raises(PlanError, match=r"0.60 spent, 0.00 .* the next 4 calls need up to 1.20.*paid together"):
-        purse(1.5).check_affordable(ledger, calls(6))
-    purse(0.0).check_affordable(ledger, calls(2))
+        budget(1.5).check_affordable(ledger, calls(6))
+    budget(0.0).check_affordable(ledger, calls(2))
     with Ledger.open(tmp_path / "other.db") as other:
         other.plan(calls(5))
         other.batches.prepare()
         other.batches.begin("a", "lane", [(spec.key, None) for spec in calls(3)])
         other.batches.submitted("a", "remote")
-        purse(1.5).check_affordable(other, calls(5))  # calls in a batch under way are not counted twice
+        budget(1.5).check_affordable(other, calls(5))  # calls in a batch under way are not counted twice
         with pytest.raises(PlanError, match=r"0.90 under way.* the next 2 calls need up to 0.60"):
-            purse(1.4).check_affordable(other, calls(5))
-        held = purse(1.0)
+            budget(1.4).check_affordable(other, calls(5))
+        held = budget(1.0)
         held.begin(ledger)
-        with pytest.raises(ValueError, match="this purse is for"):
+        with pytest.raises(ValueError, match="this budget is for"):
             held.begin(other)
     for limit in (-1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="a budget must be"):
-            purse(limit)
+            budget(limit)
 
 
 class Hanging:
@@ -193,8 +193,8 @@ def test_a_budget_lets_calls_run_together_once_their_cost_is_seen(tmp_path, cloc
     for seed in range(4):
         model = Hanging(seed, prices)
         with Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            purse = of_prices(prices, 1.0)
-            summary = run_calls(ledger, asked, {"acme/m": model}, purse=purse, attempts=2, **manner)
+            budget = of_prices(prices, 1.0)
+            summary = run_calls(ledger, asked, {"acme/m": model}, budget=budget, attempts=2, **manner)
         assert model.billed <= 1.0, seed
         assert model.most >= 24, seed
         assert summary.made > 60
@@ -202,7 +202,7 @@ def test_a_budget_lets_calls_run_together_once_their_cost_is_seen(tmp_path, cloc
     with Ledger.open(tmp_path / "again.db") as ledger:
         run_calls(ledger, asked[:8], {"acme/m": Hanging(0, prices)}, deadline_s=1.0)
         model = Hanging(1, prices)
-        run_calls(ledger, asked[:40], {"acme/m": model}, purse=of_prices(prices, 1.0), **manner)
+        run_calls(ledger, asked[:40], {"acme/m": model}, budget=of_prices(prices, 1.0), **manner)
         assert model.most >= 24
 
 

@@ -1,4 +1,4 @@
-"""How a run bears with its providers: limits a minute, waits that are asked for, and who is not asked any more."""
+"""Limits per minute, waits that providers request, and circuit breakers that stop a provider."""
 
 # ruff: noqa: I001  # names in packed lines
 
@@ -24,7 +24,7 @@ from assaymark.engine import (
     CallSpec, CircuitBreakerPolicy, Ledger, Limits, Message, Reply, Text, endpoint_of, provider_of, run_calls,
     run_worker,
 )  # fmt: skip
-from assaymark.engine.rate_limits import Breaker, asked_wait_s, tokens_expected
+from assaymark.engine.rate_limits import Breaker, requested_wait_s, tokens_expected
 from assaymark.errors import LedgerError, ModelError
 
 NAME = "reference/echo"
@@ -341,5 +341,5 @@ def test_a_wait_that_was_asked_for_holds_everybody_counts_for_nothing_and_is_nev
     one.failed(ModelError("busy", retryable=True, retry_after=2.0), trial=False, now=2.0)
     assert (one.wait_s(3.0), one.take(7.9), one.take(8.0)) == (5.0, None, False)
     asked = (None, -5.0, 2.5, 1e9, math.inf, math.nan)
-    waited = [asked_wait_s(ModelError("busy", retryable=True, retry_after=one)) for one in asked]
+    waited = [requested_wait_s(ModelError("busy", retryable=True, retry_after=one)) for one in asked]
     assert waited == [0.0, 0.0, 2.5, 300.0, 300.0, 300.0]

@@ -1,4 +1,4 @@
-"""Making calls: once each, within their deadline, a bounded number of times, and drained on a signal."""
+"""The runner of calls: each answered once, deadlines, bounded attempts, and a drain on a signal."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_signal_ends_the_pause_before_another_attempt_and_an_ignored_one_stays
 
 @AROUND
 def test_a_second_interrupt_ends_the_run(ledger, around, handled):
-    """What was under way is left behind: the next run asks it again."""
+    """Calls in flight are abandoned; the next run sends them again."""
 
     def press_twice():
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL: who holds a call, workers on one plan, and as plain a word of what is wrong as in a file."""
+"""A ledger in PostgreSQL: leases on calls, several workers on one plan, and error messages as plain as for a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients of providers share: waiting, keys that stay unseen, addresses, schemas, and clients closed in time."""
+"""Shared code of provider clients: waits, hidden keys, addresses, schemas, and clients that are closed in time."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_client_is_made_once_for_a_loop_and_closed_with_it_or_before():
 
 
 def failed(exc):
-    """What an exception inside an attempt comes to."""
+    """Return the `ModelError` that an exception inside an attempt becomes."""
 
     async def work():
         raise exc

@@ -13,7 +13,7 @@ from judged_records import AGENTS
 
 from assaymark.errors import InputError
 from assaymark.judging import anonymise, blinding_names
-from assaymark.judging.blinding import compiled
+from assaymark.judging.blinding import blinding_for
 from assaymark.records import Agent
 
 TOKEN = re.compile(r"\[agent [A-Z]{1,2}\]")
@@ -93,7 +93,7 @@ def test_what_is_replaced_and_what_stays_and_the_audit_says_so():
         (["Yahoo!"], [], "yahoo! Yahoo yahoos", f"{A} {A} yahoos"), (["❤️ x9"], [], "❤x9 ❤️ x9", f"{A} {A}"),
     ):  # fmt: skip
         assert str(anonymise(text, hidden, keep=keep)) == after
-    found = compiled(["alder", "birch"], []).apply_all(["birch", "alder and birch", A])  # texts share their tokens
+    found = blinding_for(["alder", "birch"], []).apply_all(["birch", "alder and birch", A])  # texts share their tokens
     assert [str(one) for one in found] == [B, f"[agent C] and {B}", A]
     symbols = ["bot 😀", "bot 🚀", "BOT"]  # tell names apart
     for hidden in (symbols, symbols[::-1], symbols[:2], set(symbols)):

@@ -1,4 +1,4 @@
-"""Cycles are an hour of the market without dates, names and levels, a book within its limits, and nothing later."""
+"""Cycles: an hour of the market without dates, names and levels, a portfolio within its limits, no look-ahead."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from assaymark import market
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.history import wide_bars
-from assaymark.market.macro import read, released_after, synthetic_fundamentals
+from assaymark.market.macro import read_series, released_after, synthetic_fundamentals
 from assaymark.market.snapshot import SCHEMAS
 
 ORIGIN = market.Origin(source="test", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -225,9 +225,9 @@ def test_a_reader_sees_the_vintage_of_the_time_and_of_the_newest_period():
     until = np.array([released[1], np.iinfo(np.int64).max, released[2] + 86_400])
     series = market.MacroSeries("gdp", "GDP", "index", "month", 4000, periods, np.arange(1.0, 4), released, until)
     first, second, third = map(int, released[[0, 2, 1]])
-    assert read(series, first - 1).state.startswith("not published")
+    assert read_series(series, first - 1).state.startswith("not published")
     # The value for February was withdrawn a day later; January's stands, and is revised.
-    assert [read(series, at).value for at in (first, second, second + 86_400, third)] == [1.0, 3.0, 1.0, 2.0]
+    assert [read_series(series, at).value for at in (first, second, second + 86_400, third)] == [1.0, 3.0, 1.0, 2.0]
     with pytest.raises(InputError, match="periods must increase"):
         replace(series, released=released[[1, 0, 2]])
     with pytest.raises(InputError, match="one length"):

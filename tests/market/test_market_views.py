@@ -1,4 +1,4 @@
-"""Views: nothing that became known later is in them or shown; macro lags; news true at its time; a season's clock."""
+"""As-of views: no look-ahead, macro release lags, news that was true at its time, and the clock of a season."""
 
 from __future__ import annotations
 

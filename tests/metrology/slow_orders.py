@@ -1,4 +1,4 @@
-"""What orders rest on, computed the slow way: record by record, from the text of the rule."""
+"""Slow reference computation of the inputs of rankings: record by record, from the text of the rule."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def close(values, expected, what):
 
 
 def planted(dimension):
-    """What each component should be, on a dimension or the aggregate; rounding adds 1/12 to each call."""
+    """Return the true components of a dimension or the aggregate; rounding adds 1/12 to each call."""
     shared = 1.0 if dimension != "aggregate" else 0.5  # noise of judges is independent between two dimensions
     noise = [shared * (0.3**2 + (0.4**2 + 1 / 12) / 3), shared * (0.4**2 + 1 / 12), shared * (0.5**2 + 1 / 12)]
     liking = BONUSES - BONUSES.mean(axis=1, keepdims=True) - BONUSES.mean(axis=0) + BONUSES.mean()

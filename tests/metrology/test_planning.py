@@ -1,4 +1,4 @@
-"""What a design can conclude: detectable gaps, hopeless plans, and how often equal agents get an order."""
+"""Power of a design: detectable differences, underpowered plans, and the rate of orders between equal agents."""
 
 from __future__ import annotations
 

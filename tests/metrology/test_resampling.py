@@ -275,7 +275,7 @@ def test_clusters_are_numbered_as_they_come_and_scores_say_what_is_wrong():
 # Rank intervals and tiers from published orders: by their definitions, written with loops
 @st.composite
 def oriented(draw):
-    """How many agents there are, and some pairs of them, each with the higher one first."""
+    """Draw a number of agents and some pairs of them, each with the higher one first."""
     agents = draw(st.integers(1, 6))
     turns = [(pair, draw(st.sampled_from([0, 1, -1]))) for pair in combinations(range(agents), 2)]
     return agents, [pair[::turn] for pair, turn in turns if turn]

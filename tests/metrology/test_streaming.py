@@ -98,7 +98,7 @@ IN_PARTS = "not measurable: the table was read in parts, of which only sums were
 
 
 def analysed(table: pa.Table, study: Study, weights: dict[str, float] | None = None) -> tuple[dict, dict]:
-    """What the sums and what the rows say."""
+    """Return the measurements from the sums and from the rows."""
     sums = sums_of(table, weights=weights)
     rows = mt.table_from_arrow(table, weights=weights, dimensions=DIMENSIONS)
     ours = mt.analyse_sums(sums, study, rng=np.random.default_rng(5))

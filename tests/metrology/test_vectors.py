@@ -51,7 +51,7 @@ def test_every_field_is_as_computed_elsewhere(kind, vector):
 
 
 def differences(found: Any, expected: Any, place: str, exact: bool) -> Iterator[str]:
-    """Where a result differs. Numbers: by more than 1e-9, relative above 1 (or by 1e-8); states: up to their colon."""
+    """List the differences of a result: numbers beyond 1e-9, relative above 1 (or 1e-8); states up to a colon."""
     same = found is expected
     if isinstance(expected, Mapping):
         for key, value in expected.items():

@@ -28,14 +28,14 @@ def market(seed, n=183, days=60) -> tuple[Floats, Floats]:
 
 
 def sharpe_violation(w, q, cov) -> float:
-    """How far weights are from maximal Sharpe: the conditions are sufficient where the excess is positive."""
+    """Return the violation of the conditions for maximal Sharpe, which are sufficient for a positive excess."""
     sizes = np.sqrt(np.diag(cov))
     slope = (q - cov @ w * (q @ w) / (w @ cov @ w)) / sizes / np.abs(q / sizes).max()
     return float(max(slope.max(), np.abs(slope[w > 0]).max()))
 
 
 def variance_violation(w, cov) -> float:
-    """How far weights are from least variance, as a share of it."""
+    """Return the violation of the conditions for least variance, relative to the variance."""
     slope = cov @ w / (w @ cov @ w) - 1
     return float(max((-slope).max(), np.abs(slope[w > 0]).max()))
 

@@ -1,4 +1,4 @@
-"""What cannot be computed is refused, with every problem at once and its place."""
+"""Invalid input is rejected, with all problems and their locations in one error."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -182,7 +182,7 @@ def with_dates(one: EpisodeResult, reply: str = '{"SPY": 0.5, "TLT": -0.3}', key
     window = next(window for window in WINDOWS if window.name == one.window)
     dates = tuple(dated(day, **(STATES if at == 1 else {})) for at, day in enumerate(decisions(window)[:3]))
     heard = CallExcerpt("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, key)
-    return replace(one, dates=dates, heard={(day.day, stage): heard for day in dates for stage in bench.ASKED})
+    return replace(one, dates=dates, excerpts={(day.day, stage): heard for day in dates for stage in bench.ASKED})
 
 
 def episodes(results: Sequence[EpisodeResult], *words: str) -> list[EpisodeResult]:

@@ -115,7 +115,7 @@ def test_a_budget_is_an_amount_and_the_models_keep_their_providers_with_it():
             workflow.paid_models({}, budget, None)
     models = workflow.paid_models(cli.models(), 1.0, None)
     assert all(name in models for name in ("openai/gpt-4o", "reference/auditor"))
-    assert models.purse.limit_usd == 1.0
+    assert models.budget.limit_usd == 1.0
 
 
 def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):

@@ -114,7 +114,7 @@ def test_agreement_of_judges_is_that_of_scikit_learn(few):
     answers: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for call in Store(RunFolder(few)).read(PAIRS):
         answers[call.judge][call.pair, call.order] = call.verdict
-    assert "checklist: null pairs: no preference; equal texts: no preference; target: sensitive" in shown
+    assert "checklist: null pairs: no preference; equal texts: no preference; difference noticed: below" in shown
     for a, b in combinations(JUDGES, 2):
         common = sorted(answers[a].keys() & answers[b].keys())
         kappa = cohen_kappa_score([answers[a][key] for key in common], [answers[b][key] for key in common])

@@ -4,8 +4,7 @@ An agent receives a `Context` and nothing else, neither price tables nor outcome
 agent receive it as a prompt, an external agent as JSON (`assaymark.agents.llm`); `agent_call` makes the call and
 `decision_of` converts its reply to a `Decision`. Built-in agents are rule-based models that read the same prompt
 (`assaymark.agents.reference`), and adversarial controls are rule-based texts on the same cycles
-(`assaymark.agents.controls`).
-`Dater` is the built-in model of the date-leakage check: whether a model can still date sanitised contexts.
+(`assaymark.agents.controls`). `Dater` is the built-in model of the date-leakage check.
 """
 
 # ruff: noqa: I001  # names in packed lines

@@ -24,7 +24,7 @@ from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtesting import RISK_FREE
-from assaymark.portfolio.optimisers import Bools, Floats, Validator, brought_to_one, spread
+from assaymark.portfolio.optimisers import Bools, Floats, Validator, evenly, normalise_sums
 from assaymark.protocol import AgentSpec
 
 # One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
@@ -70,7 +70,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
     """
     if target is None or position.nav <= 0:
         return position, 0.0
-    weights, findings = brought_to_one(target).copy(), Validator("sandbox")
+    weights, findings = normalise_sums(target).copy(), Validator("sandbox")
     if weights.shape != position.weights.shape:
         findings.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
     elif not np.isfinite(weights).all():
@@ -80,7 +80,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
             findings.add("target", f"weights must be at least 0 (got {low:g})")
         if (total := float(weights.sum())) > 1.0 + _ROUNDING:
             findings.add("target", f"weights must sum to at most 1 (got {total:g})")
-    findings.settle()
+    findings.raise_for_errors()
     moved = turnover_between(position.weights, weights)
     weights.setflags(write=False)
     return Position(position.nav * (1.0 - cost_bps * 1e-4 * moved), weights, position.peak), moved
@@ -131,7 +131,7 @@ def oracle_weights(
 ) -> tuple[Floats, str]:
     """Compute the oracle's weights (equation 7; equal if nothing is allowed or solved) and the solver's status."""
     if not allowed.any():
-        return spread(mean.size, np.arange(mean.size)), "empty"
+        return evenly(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
         # Maximise mean over volatility by SLSQP from equal weights, as in the authors' code.
         places: np.ndarray = np.flatnonzero(allowed)
@@ -159,7 +159,7 @@ def oracle_weights(
     try:
         optimum = max_sharpe(mean, covariance, rf=RISK_FREE, allowed=allowed)
     except NotMeasurableError:
-        return spread(mean.size, allowed), NOT_SOLVED
+        return evenly(mean.size, allowed), NOT_SOLVED
     return optimum.weights, optimum.status
 
 
@@ -297,14 +297,14 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.heard: dict[tuple[date, Stage], formulas.CallExcerpt] = {}
+        self.excerpts: dict[tuple[date, Stage], formulas.CallExcerpt] = {}
         self._open()
 
     def _open(self) -> None:
-        """Start a decision date; ``_said`` is None before S2 is answered, and if the answer has no signal."""
+        """Start a decision date; ``_given_signals`` is None before S2 is answered, and if the answer has no signal."""
         self._known = self.world.known(self.world.decisions[len(self._dates)])
         self._views = np.zeros(len(self.world.tickers))
-        self._said: tuple[Signal, ...] | None = None
+        self._given_signals: tuple[Signal, ...] | None = None
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
         self._states: dict[Stage, formulas.StageState] = {}
@@ -329,7 +329,7 @@ class EpisodeState:
             prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
             cut = len(prompt) > SHOWN
             shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
-            self.heard[day, self._stage] = formulas.CallExcerpt(shown, "", cut, self._pending.key)
+            self.excerpts[day, self._stage] = formulas.CallExcerpt(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -337,8 +337,8 @@ class EpisodeState:
         if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
         at = self._known.day, self._stage
-        cut = self.heard[at].cut or len(reply.text) > SHOWN
-        self.heard[at] = replace(self.heard[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
+        cut = self.excerpts[at].cut or len(reply.text) > SHOWN
+        self.excerpts[at] = replace(self.excerpts[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
@@ -352,7 +352,7 @@ class EpisodeState:
             self._views, self._stage = known.spread(views, self._views.size), "S2"
             return
         if self._stage == "S2":
-            self._said, self._states["S2"] = replies.parse_signals(reply, known.tickers)
+            self._given_signals, self._states["S2"] = replies.parse_signals(reply, known.tickers)
             self._stage = "S3"
             return
         weights, self._states["S3"] = replies.parse_weights(reply, known.tickers)
@@ -403,12 +403,12 @@ class EpisodeState:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
         ids = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
+        return EpisodeResult(*ids, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.excerpts)
 
     def _signals(self) -> tuple[Signal, ...]:
         """Return the signals of the universe: hold for ineligible instruments, and for all if none were given."""
         every: list[Signal] = ["hold"] * len(self.world.tickers)
-        for at, signal in zip(self._known.part.tolist(), self._said or (), strict=False):
+        for at, signal in zip(self._known.part.tolist(), self._given_signals or (), strict=False):
             every[at] = signal
         return tuple(every)
 
@@ -424,7 +424,7 @@ class EpisodeState:
                 self.profile, self.rules.drift_limit, self.convention,
             )  # fmt: skip
 
-        return under(under(self._signals()).signals if self._said is None else self._signals())
+        return under(under(self._signals()).signals if self._given_signals is None else self._signals())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

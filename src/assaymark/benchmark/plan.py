@@ -201,7 +201,7 @@ class Profile:
         limits = ("equity_cap", "bond_floor", "drawdown_tolerance")
         checks.shares({name: getattr(self, name) for name in limits}, zero=False)
         checks.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
-        checks.settle()
+        checks.raise_for_errors()
 
     @property
     def text(self) -> str:
@@ -264,7 +264,7 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     weights = checks.held("w", w)
     if weights.size and weights.size != len(classes):
         checks.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
-    checks.settle()
+    checks.raise_for_errors()
     risky, safe = (
         min(1.0, float(weights[[name in group for name in classes]].sum())) for group in (RISKY[convention], SAFE)
     )
@@ -295,7 +295,7 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
     checks = Checks("profile_alignment")
     checks.shares({"equity_crypto": equity_crypto, "bond_cash": bond_cash})
     checks.finite({"var": var})
-    checks.settle()
+    checks.raise_for_errors()
     cap = max(1.0 - max(equity_crypto - profile.equity_cap, 0.0) / profile.equity_cap, 0.0)
     floor = min(bond_cash / profile.bond_floor, 1.0)
     risk = max(1.0 + min(var - profile.var_limit, 0.0) / abs(profile.var_limit), 0.0)
@@ -334,7 +334,7 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
         raise NotMeasurableError(f"adaptation is undefined: it compares profiles (got {len(values)})")
     checks = Checks("adaptation_score")
     means = checks.vector("pas", values)
-    checks.settle()
+    checks.raise_for_errors()
     return float(means.std())
 
 
@@ -386,7 +386,7 @@ def risk_safe(scenario: str, ceps: float) -> bool:
     elif scenario not in RISK_SAFE:
         raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
     checks.shares({"ceps": ceps})
-    checks.settle()
+    checks.raise_for_errors()
     return ceps >= RISK_SAFE[scenario]
 
 
@@ -395,5 +395,5 @@ def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: 
     raw = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
     values = checks.vector("drawdowns", raw, -1.0, "must be shares from -1 to 1, not percentages")
     checks.shares({"tolerance": tolerance}, zero=False)
-    checks.settle()
+    checks.raise_for_errors()
     return np.abs(values)

@@ -166,7 +166,7 @@ FAULTS: Final = (
 """The faults of a reply; the first three forms are still parsed."""
 
 
-def faulty(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
+def faulty_reply(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
     """Return a reply with one of the `FAULTS`."""
     whole, first = reply_text(stage, values), next(iter(values))
     match fault:
@@ -212,11 +212,11 @@ class MarketTables:
     correlation: Floats
 
 
-def sheet_of(parts: Sequence[str]) -> MarketTables:
+def tables_of(parts: Sequence[str]) -> MarketTables:
     """Parse the market tables from the part of a prompt that has them. Raises `InputError`."""
     for part in parts:
         if "<<<BEGIN assets " in part:
-            return _sheet(part)
+            return _parse_tables(part)
     raise InputError("prompt", ["it shows no table of assets"])
 
 
@@ -235,7 +235,7 @@ def _rows(text: str, label: str) -> list[list[str]]:
 
 
 @lru_cache(maxsize=16)
-def _sheet(part: str) -> MarketTables:
+def _parse_tables(part: str) -> MarketTables:
     """Parse the market tables of a prompt part; cached for all models that get the same market."""
 
     def value(cell: str) -> float:
@@ -257,7 +257,7 @@ def _sheet(part: str) -> MarketTables:
     return MarketTables(tuple(row[0] for row in rows), classes, numbers, correlation)
 
 
-def within(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floats:
+def apply_limits(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floats:
     """Adjust weights to the limits: shrink risky classes to the cap and raise safe ones to the floor."""
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
@@ -272,7 +272,7 @@ def within(weights: Floats, sheet: MarketTables, limits: InvestorLimits) -> Floa
         adjusted[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
     basis = adjusted[safe] if adjusted[safe].sum() > 0 else np.ones(int(safe.sum()))
     adjusted[safe] = basis / basis.sum() * (1.0 - float(adjusted[rest].sum()))
-    return _normal(adjusted)
+    return _normalise(adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Rule:
     """The rules of a built-in model for views and weights, its share of solved questions, and a description."""
 
     view: ViewRule
-    book: WeightRule
+    weigh: WeightRule
     skill: float
     does: str
 
@@ -289,7 +289,7 @@ def _view(returns: Floats) -> Floats:
     return np.clip(returns / SCALE, -1.0, 1.0)
 
 
-def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
+def _normalise(amounts: Floats, otherwise: Bools | None = None) -> Floats:
     """Normalise amounts to weights that sum to 1; if all are 0, use equal weights over ``otherwise`` (or all)."""
     chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
     parts = amounts if amounts.sum() > 0 else chosen
@@ -324,13 +324,13 @@ def _highest_sharpe(sheet: MarketTables, views: Floats, buys: Bools, limits: Inv
     try:
         weights = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
     except AssayError:  # class means of correlations need not form a valid covariance
-        weights = _normal(buys / vol)
-    return within(weights, sheet, limits)
+        weights = _normalise(buys / vol)
+    return apply_limits(weights, sheet, limits)
 
 
 def _by_view(_: MarketTables, views: Floats, buys: Bools, __: InvestorLimits) -> Floats:
     """Weights in proportion to positive views."""
-    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
+    return _normalise(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
 
 
 def _sixty_forty(sheet: MarketTables, *_: object) -> Floats:
@@ -339,7 +339,7 @@ def _sixty_forty(sheet: MarketTables, *_: object) -> Floats:
     weights = np.zeros(classes.size)
     for name, share in (("equity", 0.6), ("bond", 0.4)):
         weights[classes == name] = share / max((classes == name).sum(), 1)
-    return _normal(weights)
+    return _normalise(weights)
 
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
@@ -361,13 +361,13 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "contrarian": Rule(lambda sheet, _: -_momentum(sheet, _), _by_view, 0.5, "buys what fell over 60 days"),
         "steady": Rule(
             lambda sheet, _: np.where(sheet.numbers["vol_pct"] <= np.median(sheet.numbers["vol_pct"]), 0.5, 0.0),
-            lambda sheet, _, buys, __: _normal(buys / _vol(sheet) ** 2), 0.9,
+            lambda sheet, _, buys, __: _normalise(buys / _vol(sheet) ** 2), 0.9,
             "prefers the calmer half, weighted by inverse variance",
         ),
         "cautious": Rule(
             _extrapolated,
-            lambda sheet, _, buys, limits: within(
-                _normal(buys / _vol(sheet, 0.01)), sheet, (0.8 * limits[0], min(1.2 * limits[1], 1.0))
+            lambda sheet, _, buys, limits: apply_limits(
+                _normalise(buys / _vol(sheet, 0.01)), sheet, (0.8 * limits[0], min(1.2 * limits[1], 1.0))
             ),
             0.7, "weights by inverse volatility, well within the profile",
         ),
@@ -421,7 +421,7 @@ class ReferenceBenchmarkModel:
             counted = Counter(values.values())
             reason = f"The threshold is kept to: {', '.join(f'{counted[signal]} {signal}' for signal in SIGNALS)}."
         else:
-            sheet = sheet_of(parts)
+            sheet = tables_of(parts)
             if stage == "S1":
                 horizon = _HORIZON.search(task)
                 meant = rule.view(sheet, int(horizon.group(1)) if horizon else 21)
@@ -432,7 +432,7 @@ class ReferenceBenchmarkModel:
                 views = np.array([signals[name][0] for name in sheet.tickers])
                 buys = np.array([signals[name][1] == "buy" for name in sheet.tickers])
                 limits = _number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100
-                meant = rule.book(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
+                meant = rule.weigh(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
             rounded = dict(zip(sheet.tickers, np.round(meant, _DECIMALS).tolist(), strict=True))
             largest = sorted(rounded, key=lambda name: (-rounded[name], name))[:3]
             if stage == "S1":
@@ -444,7 +444,7 @@ class ReferenceBenchmarkModel:
                 reason = f"The rule '{self.word}' gives weight to {len(rounded)} assets. The largest are {shown}."
             values |= rounded
         if self.word == "garbled":
-            return faulty(FAULTS[int(drawn.integers(len(FAULTS)))], stage, values)
+            return faulty_reply(FAULTS[int(drawn.integers(len(FAULTS)))], stage, values)
         return reply_text(stage, values, rationale=reason), "stop"
 
 

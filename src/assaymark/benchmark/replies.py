@@ -136,7 +136,7 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
     return {ticker.upper(): ticker for ticker in tickers}, line, comma
 
 
-def named(tickers: list[str]) -> str:
+def name_list(tickers: list[str]) -> str:
     """Format the first tickers for a message, with the number of the others."""
     few = (one if one.isascii() and one.isprintable() and len(one) < 20 else brief(one) for one in tickers[:3])
     return ", ".join(few) + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
@@ -179,13 +179,13 @@ class _Unreadable(ValueError):
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
     """Parse an S1 reply: views in [-1, 1], 0 for assets without a usable value."""
-    read, state = _read(reply, tickers, "S1", "0")
+    read, state = _parse(reply, tickers, "S1", "0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
     """Parse an S2 reply: a signal for each asset, hold without a usable one; None if there is none at all."""
-    read, state = _read(reply, tickers, "S2", "hold")
+    read, state = _parse(reply, tickers, "S2", "hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
@@ -198,16 +198,16 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
         return None, StageState("truncated", "the reply was cut, and half a book is none")
     values, unknown, reason = find_values(reply.text, tickers, *FORMS["S3"])
     if not values and not unknown:
-        return None, _nothing(reply.text, reason)
+        return None, _no_values(reply.text, reason)
     signed: dict[str, tuple[float, bool]] = {}
     for ticker, raw in values.items():
         try:
-            signed[ticker] = _one(raw, "S3")
+            signed[ticker] = _single_value(raw, "S3")
         except _Unreadable as exc:
             return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
     shares = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
     wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in shares.items() if weight < -_TINY]
-    total, reasons = math.fsum(shares.values()), [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
+    total, reasons = math.fsum(shares.values()), [_NOT_ASKED + name_list(sorted(unknown))] * bool(unknown)
     if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
         shares, total = {ticker: weight / 100 for ticker, weight in shares.items()}, total / 100
     wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in shares.items() if weight > 1 + _TINY]
@@ -242,7 +242,7 @@ def _unusable(reply: Reply) -> StageState | None:
     return None
 
 
-def _nothing(text: str, json_reason: str) -> StageState:
+def _no_values(text: str, json_reason: str) -> StageState:
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
@@ -252,28 +252,28 @@ def _nothing(text: str, json_reason: str) -> StageState:
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
+def _parse(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
     if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
     values, unknown, json_reason = find_values(reply.text, tickers, *FORMS[stage], cut, salvage=True)
     if not values and not unknown:
-        return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, json_reason)
+        return {}, StageState("truncated", "cut before the first value") if cut else _no_values(reply.text, json_reason)
     read: dict[str, Any] = {}
     unreadable: list[str] = []
     for ticker, raw in values.items():
         try:
-            read[ticker] = _one(raw, stage)
+            read[ticker] = _single_value(raw, stage)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
     missing = [ticker for ticker in tickers if ticker not in values]
     reasons = [f"JSON that cannot be read as a whole: {json_reason}"] if json_reason else []
     if missing:
-        reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {named(missing)}")
+        reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {name_list(missing)}")
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    reasons += [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
+    reasons += [_NOT_ASKED + name_list(sorted(unknown))] * bool(unknown)
     if not read:
         return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
     if cut:
@@ -281,12 +281,12 @@ def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) ->
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
 
-def _one(values: list[JSON], stage: Stage) -> Any:
+def _single_value(values: list[JSON], stage: Stage) -> Any:
     """Return the one distinct value for a ticker. Raises `_Unreadable` if none is usable or they differ."""
     read, reason = [], ""
     for value in values:
         try:
-            read.append(_usable(value, stage))
+            read.append(_parse_value(value, stage))
         except _Unreadable as exc:
             reason = str(exc)
     if not read:
@@ -296,7 +296,7 @@ def _one(values: list[JSON], stage: Stage) -> Any:
     return read[0]
 
 
-def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
+def _parse_value(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
     """Parse a view, a signal, or a weight with a flag for a percentage.
 
     A number may be a JSON number, or a text that begins with one and has no other value.
@@ -455,7 +455,7 @@ def _system() -> Message:
 
 def market_text(known: MarketState) -> Text:
     """Return the market in the form of prompts, the same text for all stages and models."""
-    parts = {name: fence(name, _table(columns, rows)) for name, (columns, rows) in layers(known).items()}
+    parts = {name: fence(name, _table(columns, rows)) for name, (columns, rows) in prompt_tables(known).items()}
     day, lookback = known.day.isoformat(), known.returns.shape[0]
     return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
@@ -464,7 +464,7 @@ PromptTable = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """A table in a prompt: its column names and its rows."""
 
 
-def layers(known: MarketState) -> dict[str, PromptTable]:
+def prompt_tables(known: MarketState) -> dict[str, PromptTable]:
     """Return the tables of a date in the form of prompts, the same for all models."""
     assets, macro, classes, news = [], [], [], []
     for line in known.lines:
@@ -480,8 +480,8 @@ def layers(known: MarketState) -> dict[str, PromptTable]:
         classes.append((group.asset_class, *whole, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
-        named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
-        news.append((item.published_at.date().isoformat(), item.source, named or ABSENT, item.text))
+        name_list = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
+        news.append((item.published_at.date().isoformat(), item.source, name_list or ABSENT, item.text))
     names = (group.asset_class for group in known.lines_by_class)
     return {
         "assets": (COLUMNS, tuple(assets)),

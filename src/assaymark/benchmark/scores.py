@@ -121,7 +121,7 @@ class CallExcerpt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """Result of one model under one profile in one window; ``heard`` has each of its own calls by date and stage."""
+    """Result of one model under one profile in one window; ``excerpts`` has each of its own calls by date and stage."""
 
     model: str
     profile: str
@@ -129,7 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
-    heard: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
+    excerpts: Mapping[tuple[date, Stage], CallExcerpt] = field(default_factory=dict)
 
 
 __all__ = [
@@ -145,7 +145,7 @@ RISK_FLOOR: Final = 1e-6
 
 
 class Checks(Validator):
-    """Validator of the inputs of scores. Invalid vectors are returned empty, and `settle` raises then."""
+    """Validator of the inputs of scores. Invalid vectors are returned empty, and `raise_for_errors` then raises."""
 
     def convention(self, name: str) -> None:
         """Raise `UnknownNameError` for an unknown convention."""
@@ -169,7 +169,7 @@ class Checks(Validator):
         array = self.array(name, values, (1,))
         if array is None:
             return np.empty(0)
-        self.none_of(~((array >= low) & (array <= 1)), name, rule, array)
+        self.forbid(~((array >= low) & (array <= 1)), name, rule, array)
         return array
 
     def held(self, name: str, values: ArrayLike) -> Floats:
@@ -183,7 +183,7 @@ class Checks(Validator):
             self.add(name, f"must be as many as the truths (got {answers.size} and {true.size})")
 
 
-def clipped(value: float) -> float:
+def clip(value: float) -> float:
     """Clip ``value`` to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
 
@@ -212,7 +212,7 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
     checks.convention(convention)
     first, second = checks.held("w", w), checks.held("w_star", w_star)
     checks.same_length("w", first, second)
-    checks.settle()
+    checks.raise_for_errors()
     return _accuracy(first, second, convention)
 
 
@@ -303,12 +303,12 @@ def s3_score(
     checks.shares({"alpha": alpha})
     totals, means = _by_class(checks, first, corr, classes)
     spread = (_intra(totals, means) + _inter(totals, means, convention)) / 2.0
-    return clipped(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
+    return clip(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
 
 
 def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
     apart = np.abs(w - w_star)
-    return clipped(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
+    return clip(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
 
 
 def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
@@ -321,12 +321,12 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
         elif len(classes) != n:
             checks.add("classes", f"must be {n}, one of each asset (got {len(classes)})")
         else:
-            checks.none_of(np.abs(matrix) > 1 + SLACK, "corr", "must be from -1 to 1, or NaN where undefined", matrix)
+            checks.forbid(np.abs(matrix) > 1 + SLACK, "corr", "must be from -1 to 1, or NaN where undefined", matrix)
             # The exact comparison is faster, and most matrices pass it.
             if not np.array_equal(matrix, matrix.T, equal_nan=True):
                 apart = ~np.isclose(matrix, matrix.T, rtol=0.0, atol=SLACK, equal_nan=True)
-                checks.none_of(apart, "corr", "must be symmetric", matrix)
-    checks.settle()
+                checks.forbid(apart, "corr", "must be symmetric", matrix)
+    checks.raise_for_errors()
     assert matrix is not None
     labels = {label: code for code, label in enumerate(dict.fromkeys(classes))}
     codes = np.array([labels[label] for label in classes])
@@ -340,7 +340,7 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
 
 def _intra(totals: Floats, means: Floats) -> float:
     within = np.diag(means)
-    return clipped(1.0 - float(totals @ np.where(within > 0, within, 0.0)))
+    return clip(1.0 - float(totals @ np.where(within > 0, within, 0.0)))
 
 
 def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
@@ -351,7 +351,7 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
     if mass == 0:
         return 1.0 if convention == "reference" else 0.0
     across = float((pairs * np.where(np.isfinite(means), means, 0.0)).sum()) / mass
-    return clipped((1.0 - across) / 2.0)
+    return clip((1.0 - across) / 2.0)
 
 
 def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
@@ -377,15 +377,15 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     if isinstance(stages, Mapping):
         if set(stages) != set(STAGES):
             checks.add("stages", f"must be {', '.join(STAGES)} (got {', '.join(map(str, stages)) or 'none'})")
-            checks.settle()
+            checks.raise_for_errors()
         stages = [stages[stage] for stage in STAGES]
     scores = checks.vector("stages", stages)
     if scores.size and scores.size != len(STAGES):
         checks.add("stages", f"must be {len(STAGES)} scores, S1 to S5 (got {scores.size})")
     checks.shares({"penalty": penalty})
-    checks.settle()
+    checks.raise_for_errors()
     drops = float(np.maximum(scores[:-1] - scores[1:], 0.0).sum())
-    return clipped(float(scores.mean()) - penalty * drops)
+    return clip(float(scores.mean()) - penalty * drops)
 
 
 def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[str, float]) -> float:
@@ -409,13 +409,13 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     0.75
     """
     checks = Checks("s1_score")
-    answers, true = _aligned(checks, "views", views, truth, 0.0)
+    answers, true = _align(checks, "views", views, truth, 0.0)
     first, second = (
         checks.vector(name, raw, -1.0, "must be from -1 to 1") for name, raw in (("views", answers), ("truth", true))
     )
     checks.same_length("views", first, second)
-    checks.settle()
-    return clipped(1.0 - float(np.abs(first - second).mean()) / 2.0)
+    checks.raise_for_errors()
+    return clip(1.0 - float(np.abs(first - second).mean()) / 2.0)
 
 
 def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[Signal] | Mapping[str, Signal]) -> float:
@@ -434,7 +434,7 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     0.5
     """
     checks = Checks("s2_score")
-    answers, true = _aligned(checks, "signals", signals, truth, "hold")
+    answers, true = _align(checks, "signals", signals, truth, "hold")
     for name, words in (("signals", answers), ("truth", true)):
         if wrong := [word for word in words if word not in SIGNALS]:
             checks.add(name, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
@@ -442,7 +442,7 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
         checks.add("truth", "at least one signal is needed (got 0)")
     elif len(answers) != len(true):
         checks.add("signals", f"must be as many as the truths (got {len(answers)} and {len(true)})")
-    checks.settle()
+    checks.raise_for_errors()
     return sum(bool(answer == other) for answer, other in zip(answers, true, strict=True)) / len(true)
 
 
@@ -465,8 +465,8 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     checks = Checks("s4_score")
     for name, value in (("turnover", turnover), ("turnover_star", turnover_star)):
         checks.number(name, value, 0.0, np.inf, "0 or more")
-    checks.settle()
-    return clipped(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
+    checks.raise_for_errors()
+    return clip(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
 
 
 def s5_score(
@@ -495,14 +495,14 @@ def s5_score(
         if not isinstance(flag, (bool, np.bool_)):
             checks.add(name, f"must be True or False (got {flag!r})")
     checks.finite({"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star})
-    checks.settle()
+    checks.raise_for_errors()
     errors = [
         abs(answer - true) / max(abs(true), RISK_FLOOR) for answer, true in ((var, var_star), (drawdown, drawdown_star))
     ]
-    return clipped(0.5 * float(rebalance == rebalance_star) + 0.5 * clipped(1.0 - sum(errors) / 2.0))
+    return clip(0.5 * float(rebalance == rebalance_star) + 0.5 * clip(1.0 - sum(errors) / 2.0))
 
 
-def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
+def _align(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
     """Return answers and truths in one order; of two mappings that of the truths, missing answers neutral."""
     if isinstance(replies, Mapping) and isinstance(true, Mapping):
         answers = [replies.get(name) for name in true]
@@ -510,5 +510,5 @@ def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float
     if isinstance(replies, Mapping) or isinstance(true, Mapping):
         kinds = f"{type(replies).__name__} and {type(true).__name__}"
         checks.add(where, f"must be of the same kind as the truths, both mappings or both arrays (got {kinds})")
-        checks.settle()
+        checks.raise_for_errors()
     return replies, true

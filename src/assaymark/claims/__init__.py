@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from assaymark.claims.levels import (
         SILENT, Index, Rules, SeasonGates, agreement_status, governing_agreement, index, publication_level,
     )  # fmt: skip
-    from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
+    from assaymark.claims.messages import ENGLISH, Catalogue, Phrase, catalogue, english, languages, phrase
+    from assaymark.claims.messages import Phrase as Said, phrase as said  # noqa: F401  # their names in 0.1
     from assaymark.claims.orders import summary_of
     from assaymark.claims.recompute import Verification
     from assaymark.claims.season_claims import (
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",
     "SINGLE",
-    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Rank", "Rules", "Said", "SeasonClaims",
+    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Phrase", "Rank", "Rules", "SeasonClaims",
     "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
     "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",
-    "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
+    "phrase", "publication_level", "season_certificates", "summary_of", "suppressed_phrase", "verify",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

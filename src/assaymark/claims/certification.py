@@ -14,7 +14,7 @@ from assaymark import __version__
 from assaymark.claims import levels as rule
 from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Index, Rules, SeasonGates, usable_tests
-from assaymark.claims.messages import Said, built_in_text, english
+from assaymark.claims.messages import Phrase, built_in_text, english
 from assaymark.claims.orders import PairRow, rows_of, summary_of
 from assaymark.claims.verdicts import kind_of, prepare_human_tests
 from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, display_parts
@@ -336,9 +336,9 @@ def season_certificates(
         yield {**_verdict_json(verdict.verdict, SEASON), **common}
 
 
-def _message_json(message: Said) -> dict[str, JSON]:
+def _message_json(message: Phrase) -> dict[str, JSON]:
     def value(entry: Any) -> JSON:
-        return _message_json(entry) if isinstance(entry, Said) else list(entry) if isinstance(entry, tuple) else entry
+        return _message_json(entry) if isinstance(entry, Phrase) else list(entry) if isinstance(entry, tuple) else entry
 
     return {"key": message.key, "values": {name: value(entry) for name, entry in message.values.items()}}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from assaymark.claims.messages import Said, ends_words, interval_words, measure_words, number, p_words, signed
+from assaymark.claims.messages import Phrase, ends_words, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, CellThresholds, Study
@@ -225,7 +225,7 @@ class SeasonGates:
     halt: float = 0.2
     on_failure: OnFailure | None = None
     baseline: str = "equal weight"
-    hindsight: tuple[Said, ...] = ()
+    hindsight: tuple[Phrase, ...] = ()
     margin: float = 0.075 * SPAN
     any_judges: bool = False
     preregistered: bool = True

@@ -12,7 +12,7 @@ from assaymark.claims import levels as rule
 from assaymark.claims.certification import Rank
 from assaymark.claims.findings import Adversarial, Fields, Finding, lowest_level, store_human_p, with_human_test
 from assaymark.claims.levels import SPAN, DatasheetGates, PanelAgreement, Rules, SeasonGates
-from assaymark.claims.messages import Said, Value, english, said
+from assaymark.claims.messages import Phrase, Value, english, phrase
 from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_text, ends_text, p_text
 from assaymark.metrology.contrasts import holm
@@ -45,10 +45,10 @@ class SeasonVerdict:
 
     kind: SeasonClaimKind
     verdict: Verdict
-    statement: Said
-    reasons: tuple[Said, ...]
-    condition: tuple[Said, ...] = ()
-    withheld: Said | None = None
+    statement: Phrase
+    reasons: tuple[Phrase, ...]
+    condition: tuple[Phrase, ...] = ()
+    withheld: Phrase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class SeasonVerdicts:
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
-    places: tuple[Rank[Said], ...]
+    places: tuple[Rank[Phrase], ...]
 
-    def place(self, agent: str) -> Rank[Said]:
+    def place(self, agent: str) -> Rank[Phrase]:
         """Return the table row of an agent."""
         return {place.agent: place for place in self.places}[agent]
 
@@ -74,9 +74,9 @@ MISSING = "not defined: no period was graded by all judges"
 _SHOWN: Final = 0.05  # points; less reads as 0.0
 _ALL: Final = Claims(dimensions=(AGGREGATE,))
 
-_Keyed = tuple[str, Said]
+_Keyed = tuple[str, Phrase]
 """A condition: the name of its kind, and its message."""
-_Panel = tuple[PanelAgreement, Adversarial, DatasheetGates, tuple[Said, ...], tuple[_Keyed, ...]]
+_Panel = tuple[PanelAgreement, Adversarial, DatasheetGates, tuple[Phrase, ...], tuple[_Keyed, ...]]
 """The panel's part of every verdict that depends on grades: agreement, adversarial status, datasheet gates, and their
 reasons and conditions."""
 
@@ -125,39 +125,39 @@ class SeasonClaims:
         conditions: list[_Keyed] = []
         if item is None or item.value is None:
             undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
-            agreement, reasons = PanelAgreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
+            agreement, reasons = PanelAgreement("halt", None, "", ids), [phrase(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
             agreed = rules.status(gated)
             agreement, cut = PanelAgreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals if two would round it up to a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
-            kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
+            kappa = phrase(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
             values: dict[str, Value] = {"kappa": kappa, "cut": cut}
-            reasons = [said(f"claim.reason.agreement.{agreed}", ends=ends_text(item, "ends"), **values)]
-            conditions += [("agreement", said("claim.condition.weak", **values))] if agreed == "methodology" else []
+            reasons = [phrase(f"claim.reason.agreement.{agreed}", ends=ends_text(item, "ends"), **values)]
+            conditions += [("agreement", phrase("claim.condition.weak", **values))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
         if rules.on_failure is None or not instruments.measurements:
             status = "not tested"
-            conditions.append(("controls", said("claim.condition.not_tested")))
+            conditions.append(("controls", phrase("claim.condition.not_tested")))
         elif not instruments.failing:
-            reasons.append(said("claim.reason.datasheets.kept"))
+            reasons.append(phrase("claim.reason.datasheets.kept"))
         else:
             sheets = sorted(self.known.named("datasheet.gate"), key=lambda measurement: measurement.id)
             broken = [sheet for sheet in sheets if sheet.value]
             status = "construct-sensitive" if broken else "not tested"
-            for measurement in broken:
-                limits = "; ".join(map(str, measurement.detail.get("failed", ())))
-                reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
+            for sheet in broken:
+                limits = "; ".join(map(str, sheet.detail.get("failed", ())))
+                reasons.append(phrase("claim.reason.datasheets.failed", judge=sheet.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
-            reasons += [said("claim.reason.datasheets.absent", judge=sheet.labels["judge"]) for sheet in absent]
-            conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
+            reasons += [phrase("claim.reason.datasheets.absent", judge=gate.labels["judge"]) for gate in absent]
+            conditions.append(("judge-limits", phrase("claim.condition.datasheets", judges=instruments.failing)))
         informed = [probe for probe in self.known.named(rule.PROBE) if probe.detail.get("state") == rule.ABOVE_CHANCE]
         informed.sort(key=lambda measurement: measurement.id)
         if informed:
             judges = tuple(measurement.labels["judge"] for measurement in informed)
             status = "construct-sensitive"
-            conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
+            conditions.append(("controls", phrase("claim.condition.probe", judges=judges, n=len(judges))))
         adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in informed))
         parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = parts
@@ -178,12 +178,12 @@ class SeasonClaims:
         return others if kind is None else others | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
-        self, kind: SeasonClaimKind, fields: Fields, statement: Said, withheld: Said, reasons: Iterable[Said],
+        self, kind: SeasonClaimKind, fields: Fields, statement: Phrase, withheld: Phrase, reasons: Iterable[Phrase],
         conditions: Iterable[_Keyed], fragility: Mapping[str, Level],
     ) -> SeasonVerdict:  # fmt: skip
         """Build a verdict from its fields, with its texts in English and as messages."""
         supported, words = fields.level != "no-claim", english().render
-        late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
+        late = () if fields.preregistered else (("not-preregistered", phrase("claim.condition.not_preregistered")),)
         told_reasons = (*reasons, *(text for _, text in late))
         shown = (*conditions, *late) if supported else ()
         worded = [Condition(name, words(text)) for name, text in shown]
@@ -205,11 +205,11 @@ class SeasonClaims:
             fields = with_human_test(self.judge_fields(claim, rules), index, rules)
             # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
-            scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
+            scope = phrase("claim.scope", n=judges.n) if ours and judges is not None else ""
             statement, withheld, cause = kind.season(claim, fields, index, rules, scope)
             causes = [cause, *_bias_reasons(fields)]
             if alike:
-                causes.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
+                causes.append(phrase("claim.reason.outcomes_none"))  # the same for all totals: no condition
             # A reason that stops every claim comes first, unless the judges contradict this claim.
             *_, shared, narrow = self.panel(rules)
             gate_first = self.stop_reason and fields.evidence.status != "judge-dependent"
@@ -234,13 +234,13 @@ class SeasonClaims:
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
                 lacking = self.without_value(name, names)
                 if lacking and len(lacking) < len(names):
-                    text = said(f"claim.condition.{key}", agents=lacking)
+                    text = phrase(f"claim.condition.{key}", agents=lacking)
                     findings.append(_finding("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical, so that their noise is unknown
             flat = (item for item in index.named(rule.NOISE) if item.state == IDENTICAL and item.n_of == "replicates")
             if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
-                findings.append(_finding("noise", said("claim.condition.identical", agents=same), "qualified"))
+                findings.append(_finding("noise", phrase("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
         findings += [*bias.cluster_findings(claim, evidence, index), *self.flagged_texts(names)]
         return self.fields(claim, evidence, rules, findings)
@@ -248,23 +248,23 @@ class SeasonClaims:
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
         """Report agents that a judge did not grade."""
         if part := self.without_value(rule.COMPOSITE, agents):
-            yield _finding("missing-replies", said("claim.condition.part", agents=part), "qualified")
+            yield _finding("missing-replies", phrase("claim.condition.part", agents=part), "qualified")
 
     def missing_replies(self) -> Iterator[Finding]:
         """Report judges left out for missing replies, missing replies of the others, and agents with more of them."""
         named = self.known.named(rule.INVALID)
         items = {item.labels["judge"]: item.detail for item in named if item.detail.get("lacking")}
         if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
-            yield _finding("missing-replies", said("claim.condition.left_out", judges=gone), "qualified")
+            yield _finding("missing-replies", phrase("claim.condition.left_out", judges=gone), "qualified")
         for judge, detail in items.items():
             if judge in gone:
                 continue
             n = sum(no for no, _ in detail["lacking"].values())
-            yield _finding("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+            yield _finding("missing-replies", phrase("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
             for agent, p in detail["p_more"].items():
                 if p <= self.gates.alpha:
                     no, asked = detail["lacking"][agent]
-                    text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
+                    text = phrase("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
                     yield _finding("missing-replies", text)
 
     def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ class SeasonClaims:
         items = {other.labels["agent"]: other for other in self.known.named(rule.FLAGGED) if other.value}
         for agent in sorted(items.keys() & {*agents}):
             item = items[agent]
-            text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
+            text = phrase("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
             yield replace(_finding("flagged-texts", text), measurements=(item.id,))
 
     # Bands of totals, and returns against a baseline
@@ -286,19 +286,19 @@ class SeasonClaims:
             numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
             reach = None if detail.get("reach") is None else float(detail["reach"])
             agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
-            lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
+            lowest, highest, band = (phrase(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
             key, more = "contested", dict[str, Value](lowest=lowest, highest=highest)
             if agreed:
                 key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
             elif lowest == highest:
                 key, more = "efficiency", {"band": band}
-            causes = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
+            causes = [phrase(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
             # Noise that reaches a band boundary or is unknown, and missing grades
             findings: list[Finding] = []
             if reach is None:
-                findings.append(_finding("noise", said("claim.condition.band_unknown"), "qualified"))
+                findings.append(_finding("noise", phrase("claim.condition.band_unknown"), "qualified"))
             elif reach >= numbers["margin"]:
-                text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
+                text = phrase("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
                 findings.append(_finding("noise", text, "qualified"))
             findings += [*self.partly_graded([agent]), *self.missing_replies(), *self.flagged_texts([agent])]
             claim = _claim("band", (agent,), {}, AGGREGATE)
@@ -309,10 +309,10 @@ class SeasonClaims:
             conditions = list(narrow) if fields.level == "qualified" else []
             conditions += [finding.values["said"] for finding in fields.findings]
             reasons = (*shared, *causes) if self.stop_reason and agreed else (*causes, *shared)
-            by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
-            by = by if judges < 3 else said("claim.judges.all", count=count_text(judges))
-            statement = said("claim.says.band", agent=agent, band=band, judges=by)
-            withheld = said("claim.withheld.band", agent=agent)
+            by = phrase("claim.judges.one" if judges == 1 else "claim.judges.both")
+            by = by if judges < 3 else phrase("claim.judges.all", count=count_text(judges))
+            statement = phrase("claim.says.band", agent=agent, band=band, judges=by)
+            withheld = phrase("claim.withheld.band", agent=agent)
             yield self.verdict("band", fields, statement, withheld, reasons, conditions, fragility)
 
     def returns(self) -> list[SeasonVerdict]:
@@ -329,10 +329,10 @@ class SeasonClaims:
         }
         others = {"an error rate that rankings do not share": gates.alpha, "half of the error rate": alpha / 2}
         key = f"claim.baseline.{gates.baseline.replace(' ', '_').replace('/', '_')}"
-        baseline: Said | str = said(key) if key in english().texts else gates.baseline
+        baseline: Phrase | str = phrase(key) if key in english().texts else gates.baseline
 
         def verdict(
-            items: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
+            items: Sequence[Measurement], form: str, reason: Phrase, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Depends on no grade; without findings it is not supported.
             ids = tuple(measurement.id for measurement in items)
@@ -344,8 +344,8 @@ class SeasonClaims:
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
             }
-            statement = said(f"claim.says.{form}", baseline=baseline, **subjects)
-            withheld = statement if subjects else said(f"claim.withheld.{form}", baseline=baseline)
+            statement = phrase(f"claim.says.{form}", baseline=baseline, **subjects)
+            withheld = statement if subjects else phrase(f"claim.withheld.{form}", baseline=baseline)
             conditions = [finding.values["said"] for finding in findings]
             return self.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
 
@@ -353,18 +353,18 @@ class SeasonClaims:
         for item in cleared:
             numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
             shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
-            reason = said("claim.reason.beats.cleared", p=p_text(above[item.id]), **shares)
-            notes = [("one-path", said("claim.condition.path", days=item.n))]
+            reason = phrase("claim.reason.beats.cleared", p=p_text(above[item.id]), **shares)
+            notes = [("one-path", phrase("claim.condition.path", days=item.n))]
             notes += [("hindsight", text) for text in gates.hindsight]
             findings = [_finding(name, text, "qualified") for name, text in notes]
             verdicts.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
         if rest := [measurement for measurement in items if measurement not in cleared]:
             # The claim that no (other) agent is shown to have earned more.
             days = max(measurement.n for measurement in rest)
-            reason = said("claim.reason.beats.no_days", days=days)
+            reason = phrase("claim.reason.beats.no_days", days=days)
             if any(measurement.value is not None for measurement in rest):
                 agents = tuple(measurement.labels["agent"] for measurement in rest)
-                reason = said("claim.reason.beats.any", days=days, agents=agents)
+                reason = phrase("claim.reason.beats.any", days=days, agents=agents)
             verdicts.append(verdict(rest, "beats_other" if verdicts else "beats_any", reason, ()))
         return verdicts
 
@@ -372,7 +372,7 @@ class SeasonClaims:
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = SeasonClaims(measurements, gates, plan_hash)
-    orders, agents, places = season.orders(), season.known.agents, list[Rank[Said]]()
+    orders, agents, places = season.orders(), season.known.agents, list[Rank[Phrase]]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]
     pairs = [order.verdict for order in orders if order.kind == "above"]
@@ -392,16 +392,16 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
             unknown = all(row.unresolved == "noise-unknown" for row in inside)
             reason = "unknown" if unknown else "tier"
             reason = reason if any(row.testable for row in inside) else "periods"
-        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{reason}")
+        shown, note = len(tier) == 1 and level != "no-claim", phrase(f"claim.why.{reason}")
         places += [Rank(agent, *ranks[agent], shown, level, note) for agent in tier]
     for agent, total in sorted(season.totals.items()):
         if total.value is None:
-            note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
+            note = phrase(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
             places.append(Rank(agent, None, None, False, "no-claim", note))
     return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 
-def _finding(name: str, text: Said, cap: Level | None = None) -> Finding:
+def _finding(name: str, text: Phrase, cap: Level | None = None) -> Finding:
     """Make a finding from a condition; with a ``cap`` it limits the level of the claim."""
     return Finding("score", name, cap, values={"said": (name, text)})
 
@@ -416,19 +416,19 @@ def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str
 # Messages of findings
 
 
-def _bias_reasons(fields: Fields) -> Iterator[Said]:
+def _bias_reasons(fields: Fields) -> Iterator[Phrase]:
     """Yield messages on bias tests, also if another field already stops the claim; never with a difference."""
-    for finding in fields.findings:
-        if finding.state == "rests-on-own-family":
-            yield said("claim.reason.own_family.rests", p=p_text(finding.values["p"]), needed=finding.values["needed"])
-        elif finding.state == "turns-without-own-family":
-            yield said("claim.reason.own_family.turns")
-        elif finding.state == "no-disinterested-judge":
-            yield said("claim.condition.own_family", n=len(fields.evidence.pairs))
-        elif finding.field == "human_anchor" and finding.reasons:
-            yield _human_message(finding)
-        elif _may_be_length(finding) and (fields.claim.asserts_order or fields.evidence.published):
-            yield _length_message(finding, fields, sized=False)
+    for result in fields.findings:
+        if result.state == "rests-on-own-family":
+            yield phrase("claim.reason.own_family.rests", p=p_text(result.values["p"]), needed=result.values["needed"])
+        elif result.state == "turns-without-own-family":
+            yield phrase("claim.reason.own_family.turns")
+        elif result.state == "no-disinterested-judge":
+            yield phrase("claim.condition.own_family", n=len(fields.evidence.pairs))
+        elif result.field == "human_anchor" and result.reasons:
+            yield _human_message(result)
+        elif _may_be_length(result) and (fields.claim.asserts_order or fields.evidence.published):
+            yield _length_message(result, fields, sized=False)
 
 
 def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
@@ -438,70 +438,70 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
         if free and finding.cap == "no-claim":
             yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(finding,))))
         elif finding.state == "no-disinterested-judge" and not free:
-            yield "own-family", said("claim.condition.own_family", n=len(fields.evidence.pairs))
+            yield "own-family", phrase("claim.condition.own_family", n=len(fields.evidence.pairs))
         elif finding.field == "length":
             if _may_be_length(finding) and not free:
                 yield "length", _length_message(finding, fields, sized=True)
             if any(condition.id == "overlap" for condition in finding.conditions):
-                yield "overlap", said("claim.condition.overlap")
+                yield "overlap", phrase("claim.condition.overlap")
         elif finding.field == "human_anchor" and finding.conditions:
             yield "people", _human_message(finding)
         elif finding.field == "other_judges" and finding.cap is not None:
-            yield "other-judges", said("claim.condition.other_judges")
+            yield "other-judges", phrase("claim.condition.other_judges")
         elif finding.field == "clusters":
             name = finding.conditions[0].id
             numbers = {"periods" if key == "n" else key: value for key, value in finding.values.items()}
-            yield name, said(f"claim.condition.{name.replace('-', '_')}", **numbers)
+            yield name, phrase(f"claim.condition.{name.replace('-', '_')}", **numbers)
         elif finding.field == "score":
             yield finding.values["said"]
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
-        yield "small-gap", said("claim.condition.small_gap", margin=rules.margin)
+        yield "small-gap", phrase("claim.condition.small_gap", margin=rules.margin)
 
 
-def _human_message(finding: Finding) -> Said:
+def _human_message(finding: Finding) -> Phrase:
     """Return the message on what people's grades show for a ranking, or why they do not test it."""
     numbers = finding.values
     if finding.state == "not-tested":
         sample: Measurement = numbers["drawn"]
         refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
-        return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
+        return phrase(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
     n, labelled = numbers["n"], numbers["labelled"]
     if finding.state == "contradicts":
-        return said("claim.reason.people.contradicts", n=n)
+        return phrase("claim.reason.people.contradicts", n=n)
     if finding.state == "undecided":
-        more = said(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
-        return said("claim.condition.people.undecided", periods=labelled, more=more)
-    difference: Said | str = ""
+        more = phrase(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
+        return phrase("claim.condition.people.undecided", periods=labelled, more=more)
+    difference: Phrase | str = ""
     if len(numbers["seen"]) == 1:
         (item,) = numbers["seen"]
-        difference = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_text(item, "points"))
+        difference = phrase("claim.condition.people.gap", value=item.value or 0.0, ends=ends_text(item, "points"))
     agreed = numbers["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
-    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
+    lacks = phrase(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
     values: dict[str, Value] = {"gap": difference, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
     if numbers["anyone"]:
-        return said("claim.condition.people.anyone", **values)
-    return said("claim.condition.people.confirms", n=n, **values)
+        return phrase("claim.condition.people.anyone", **values)
+    return phrase("claim.condition.people.confirms", n=n, **values)
 
 
 def _may_be_length(finding: Finding) -> bool:
     return finding.field == "length" and any(condition.id == "length" for condition in finding.conditions)
 
 
-def _length_message(finding: Finding, fields: Fields, *, sized: bool) -> Said:
+def _length_message(finding: Finding, fields: Fields, *, sized: bool) -> Phrase:
     """Return the message on length bias; ``sized`` names who writes longer, which would reveal an unsupported order."""
     if not fields.claim.asserts_order:
-        return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
+        return phrase("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
     item: Measurement | None = finding.values.get("item")
     if item is None:
-        return said("claim.condition.length.all", p=p_text(max(pair.headline for pair in fields.evidence.pairs)))
-    lead = said(f"claim.condition.length.{'is' if finding.state == 'length' else 'may'}")
+        return phrase("claim.condition.length.all", p=p_text(max(pair.headline for pair in fields.evidence.pairs)))
+    lead = phrase(f"claim.condition.length.{'is' if finding.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0 or not sized:
-        return said(f"claim.condition.length.{'same' if slope == 0.0 else 'unsized'}", lead=lead)
+        return phrase(f"claim.condition.length.{'same' if slope == 0.0 else 'unsized'}", lead=lead)
     high, low = item.labels["high"], item.labels["low"]
     longer, other = (high, low) if gap > 0 else (low, high)
     style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
     if slope * gap < _SHOWN:
-        return said("claim.condition.length.unresolved", p=p_text(float(item.detail["p"])), **style)
-    return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)
+        return phrase("claim.condition.length.unresolved", p=p_text(float(item.detail["p"])), **style)
+    return phrase("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)

@@ -23,7 +23,7 @@ from assaymark.claims.levels import (
     threshold,
 )
 from assaymark.claims.messages import (
-    Said,
+    Phrase,
     Value,
     counted,
     interval_words,
@@ -31,7 +31,7 @@ from assaymark.claims.messages import (
     measure_words,
     number,
     p_words,
-    said,
+    phrase,
     signed,
 )
 from assaymark.claims.orders import GAP, ClaimEvidence, PairResult, contrasts_of, orders_of
@@ -51,6 +51,7 @@ from assaymark.records import (
 )
 
 OrderHead = Literal["first", "above", "within"]
+SeasonTexts = tuple[Phrase, Phrase, Phrase]  # the statement, the phrase if it is unsupported, and the reason
 ClaimKind = Literal["first", "pair", "within", "cell"]
 KIND_NAMES: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
 """The kinds of claim, in the order in which the claims about one score are decided."""
@@ -230,7 +231,7 @@ class ComparisonClaim(ClaimType):
             return f"{text}{scope}{on}, which these judges do not tell from the overall impression."
         return f"{text}{on}{scope}."
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         """Return the messages of a season's claim: statement, phrase if unsupported, and reason."""
         raise NotImplementedError
 
@@ -284,25 +285,25 @@ class FirstRankClaim(ComparisonClaim):
             finding = StabilityFinding(weakest.stability.state, families)
         return ClaimEvidence(status, reason, ids, tuple(pairs), published, finding, None, *p)
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
-        statement = said("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
+        statement = phrase("claim.says.first", agent=agent, count=count_text(len(index.agents)), scope=scope)
         untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
         led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
         lost = next((pair for pair in pairs if pair.stability.state != "stable"), None)
         if not index.families:
-            reason = said("claim.reason.one_family")
+            reason = phrase("claim.reason.one_family")
         elif untested:
-            reason = said("claim.reason.untested_first", agent=agent, agents=untested)
+            reason = phrase("claim.reason.untested_first", agent=agent, agents=untested)
         elif not fields.evidence.published or len(led) < len(pairs) or not published:
-            reason = said("claim.reason.no_lead")
+            reason = phrase("claim.reason.no_lead")
         elif lost is not None:
-            reason = said("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
+            reason = phrase("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            reason = said("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
-        return statement, said("claim.withheld.first", agent=agent), reason
+            reason = phrase("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
+        return statement, phrase("claim.withheld.first", agent=agent), reason
 
 
 class AboveClaim(ComparisonClaim):
@@ -333,28 +334,28 @@ class AboveClaim(ComparisonClaim):
         return ClaimEvidence(status, reason, ids, (pair,), published, stability, pair.state, p, pair.gated,
                              pair.headline, difference)  # fmt: skip
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
         row, item = pair.row, index.contrast(AGGREGATE, high, low)
         first, second = sorted((high, low))
-        statement, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
+        statement, withheld = phrase("claim.says.above", high=high, low=low, scope=scope), (first, second)
         floor = float(item.detail.get("noise_floor") or 0.0)
         numbers: dict[str, Value] = {"p": p_text(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
         if not index.families or not row.testable:
             reason = _untested_message(pair, item, index)
         elif row.unresolved:
-            reason = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
+            reason = phrase(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
         elif not pair.published & {"plain", "gated"}:
-            reason = said("claim.reason.unresolved", **numbers)
+            reason = phrase("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
             reason = _drop_message(pair)
         elif fields.level == "no-claim":
-            reason = said("claim.reason.resolved", **numbers)
+            reason = phrase("claim.reason.resolved", **numbers)
         else:
             periods, difference = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-            reason = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
+            reason = phrase("claim.reason.supported", periods=periods, value=item.value or 0.0,
                        ends=ends_text(item, "points"), gap=difference, floor=floor, **numbers)  # fmt: skip
-        return statement, said("claim.withheld.order", agents=withheld), reason
+        return statement, phrase("claim.withheld.order", agents=withheld), reason
 
 
 class EquivalenceClaim(ComparisonClaim):
@@ -398,20 +399,20 @@ class EquivalenceClaim(ComparisonClaim):
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
-    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> SeasonTexts:
         (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
         item, margin = index.contrast(AGGREGATE, *claim.subjects), rules.margin
-        gap_text: Value = ""
+        size: Value = ""
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
-            gap_text = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-        statement = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap_text)
+            size = phrase("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+        statement = phrase("claim.says.within", one=names[0], two=names[1], margin=margin, gap=size)
         lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_text(pair.p_within),
-                   needed=rules.alpha)  # fmt: skip
+        cause = phrase(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost),
+                       p=p_text(pair.p_within), needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
             cause = _untested_message(pair, item, index)
-        return statement, said("claim.withheld.within", agents=names), cause
+        return statement, phrase("claim.withheld.within", agents=names), cause
 
 
 class CellClaim(ClaimType):
@@ -632,35 +633,35 @@ def contains_zero(probe: rule.Signed | None) -> bool | None:
 # Messages for numbers
 
 
-def p_text(p: float) -> Said:
+def p_text(p: float) -> Phrase:
     """Return the message for a p-value."""
     if p < 0.001 or p >= 0.9995:
-        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
-    return said("claim.reason.p", p=p)
+        return phrase("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
+    return phrase("claim.reason.p", p=p)
 
 
-def ends_text(item: Measurement, key: str) -> Said | str:
+def ends_text(item: Measurement, key: str) -> Phrase | str:
     """Return the message for an interval, by its key; empty if there is none."""
-    return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
+    return "" if item.low is None or item.high is None else phrase(f"claim.reason.{key}", low=item.low, high=item.high)
 
 
-def count_text(n: int) -> Said | int:
+def count_text(n: int) -> Phrase | int:
     """Return the message for a count as a word; large counts stay numbers."""
-    return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
+    return phrase(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
-def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Said:
+def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Phrase:
     """Return the message on why a pair cannot be tested: one judge family, or too few periods."""
     if not index.families:
-        return said("claim.reason.one_family")
+        return phrase("claim.reason.one_family")
     (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
     serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return said("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
+    return phrase("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
 
 
-def _drop_message(pair: PairResult) -> Said:
+def _drop_message(pair: PairResult) -> Phrase:
     """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
-    return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
+    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

@@ -16,7 +16,7 @@ from assaymark.claims import levels as rule
 from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, is_about
 from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Rules, SeasonGates, Test
-from assaymark.claims.messages import Said
+from assaymark.claims.messages import Phrase
 from assaymark.claims.orders import PairRow, row_of
 from assaymark.claims.recompute import Differences, Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import SeasonClaims, decide_season
@@ -444,10 +444,10 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tupl
     return (None if problems else item), problems
 
 
-def _message_of(raw: Any) -> Said:
+def _message_of(raw: Any) -> Phrase:
     def value(argument: Any) -> Any:
         if isinstance(argument, dict):
             return _message_of(argument)
         return tuple(map(str, argument)) if isinstance(argument, list) else argument
 
-    return Said(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})
+    return Phrase(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

@@ -70,13 +70,13 @@ def main(argv: list[str] | None = None) -> int:
                 raise
             status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of `working`, which would say where it stopped
             if not opts.was_interrupt(exc):
-                how = "report it with the traceback above"
+                advice = "report it with the traceback above"
                 if opts.verbosity() is opts.Verbosity.VERBOSE:
                     opts.print_error("".join(traceback.format_exception(exc)).rstrip())
                 else:
-                    how = "run it again with --verbose, and report the traceback"
+                    advice = "run it again with --verbose, and report the traceback"
                 words = " ".join(f"{type(exc).__name__}: {exc}".split())
-                status, line = DEFECT, f"a bug in assaymark, {words}; {how}; what was finished is kept"
+                status, line = DEFECT, f"a bug in assaymark, {words}; {advice}; what was finished is kept"
         else:
             if status != STOPPED:
                 return status if isinstance(status, int) else DONE
@@ -171,9 +171,9 @@ class Root(opts.CommandGroup):
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Resolve a command; an unknown name fails with the commands it may have been meant for."""
-        meant = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
-        if args[0] not in _PLACES and meant:
-            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
+        matches = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
+        if args[0] not in _PLACES and matches:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(matches)}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:

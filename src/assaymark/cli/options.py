@@ -300,10 +300,10 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
             options |= dict.fromkeys((*param.opts, *param.secondary_opts), param)
         else:
             arguments.append(param)
-    named: set[str] = set()
+    argument_names: set[str] = set()
     if len(arguments) == 1:
         metavar = (arguments[0].metavar or "").lower()
-        named = {f"--{name}" for name in (arguments[0].name, metavar, f"{metavar}-file") if name} | _ANY_FILE
+        argument_names = {f"--{name}" for name in (arguments[0].name, metavar, f"{metavar}-file") if name} | _ANY_FILE
     rest = iter(args)
     for word in rest:
         if word == "--":
@@ -315,7 +315,7 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
             plain = name.replace("_", "-")
             tried = (plain, plain + "s", plain.removesuffix("s"), *ALIASES.get(plain, ()))
             canonical = next((option for option in tried if option in options), None)
-        if canonical is None and name in named:
+        if canonical is None and name in argument_names:
             yield from (value,) if equals else ()
             continue
         yield (canonical or name) + equals + value

@@ -80,9 +80,9 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
         try:
             checked = workflow.check_table(table, dimensions=asked["dimensions"], **options)
         except UnnamedError as exc:
-            if (named := ask_columns(exc)) is None:
+            if (columns := ask_columns(exc)) is None:
                 raise
-            options |= {"dimensions": asked["dimensions"], exc.wanted: named}
+            options |= {"dimensions": asked["dimensions"], exc.wanted: columns}
             checked = workflow.check_table(table, **options)
         page = None if out is None else checked.save(out)
     show_checked(ctx, checked, page)

@@ -364,9 +364,9 @@ def report(
     if out is not None:
         with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
-        named = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
+        runs_shown = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
         page, lines = out / "index.html", [f"{count_of(len(shown), 'runs')}, {len(pages)} files"]
-        emit(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
+        emit(ctx, {"page": str(page), "runs": runs_shown}, [*lines, f"page: {page}"])
         return
     folder = folders[0]
     try:

@@ -76,11 +76,11 @@ def datasheet(
     if args and not judge:
         opts.fail_usage(ctx, "--base-url and --key-env are for --judge")
     if log is not None:
-        asked = "for judges that are asked"
+        condition = "for judges that are asked"
         if tasks is not None or trials != 1 or pointwise or comparator:
-            opts.fail_usage(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
+            opts.fail_usage(ctx, f"--tasks, --trials, --pointwise and --comparator are {condition}")
         if budget is not None or prices is not None or dry_run:
-            opts.fail_usage(ctx, f"--budget, --prices and --dry-run are {asked}")
+            opts.fail_usage(ctx, f"--budget, --prices and --dry-run are {condition}")
         mapping = workflow.log_map(log_map or (), only or ())
         with working(opts.WHOLE):
             options = {name: ctx.params[name] for name in ("seed", "keep_going")}
@@ -277,11 +277,11 @@ def season_step(
 ) -> None:  # fmt: skip
     """Advance all agents by one trading day, and by missed days before it; safe to repeat on one day."""
     try:
-        wanted = None if day is None else date.fromisoformat(day)
+        until = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
     models = opts.priced_models(ctx)
-    _run(ctx, season, models, lambda *args, **named: workflow.step_season(*args, day=wanted, **named))
+    _run(ctx, season, models, lambda *args, **named: workflow.step_season(*args, day=until, **named))
 
 
 @season.command("run", short_help="run every day that is due", epilog=examples(

@@ -16,7 +16,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchRefused, BatchState, RemoteBatches, lane_of
-from assaymark.engine.rate_limits import at_least, provider_of
+from assaymark.engine.rate_limits import check_minimums, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 """Called with a line about what happens to a batch."""
 
 _SUBMIT_LEASE_S: Final = 900.0
-_LEASE_S: Final = 50 * 3600.0  # longer than any provider works on a batch
+_LEASE_S: Final = 50 * 3600.0  # longer than any provider processes a batch
 _ENDS_A_COMMIT: Final = 1000
 _CHARS_A_COMMIT: Final = 50_000_000  # of bodies, so that long replies do not add up in memory
 _KEPT_S: Final = 48 * 3600.0
@@ -45,7 +45,7 @@ class BatchOptions:
     settle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        at_least(self, most_items=1, attempts=1, settle_s=0)
+        check_minimums(self, most_items=1, attempts=1, settle_s=0)
         for name in ("poll_s", "deadline_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -59,19 +59,19 @@ class BatchRun:
         self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
         terms: BatchOptions, progress: Progress | None = None, say: Say | None = None,
     ) -> None:  # fmt: skip
-        self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
+        self._ledger, self._batches, self._leases = ledger, ledger.batches, ledger.leases
         self._asked, self._makers, self._terms = asked, makers, terms
         self._progress, self._say = progress, say or (lambda _: None)
         self._already = len(asked) - len(pending)
         self._waiting = dict.fromkeys(pending)
         self._tries: Counter[str] = Counter()
         self._providers: dict[str, RemoteBatches] = {}
-        self._full: set[str] = set()  # lanes that take no more before one of their batches ends
-        self._quiet: dict[str, float] = {}  # until when the provider of a lane is not to be asked for more
-        self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
-        self._seen: dict[str, BatchState] = {}
+        self._full: set[str] = set()  # lanes that take no more until one of their batches ends
+        self._paused_until: dict[str, float] = {}  # until when no batch is submitted to a lane
+        self._missed: dict[str, float] = {}  # when a batch was first searched without success
+        self._states: dict[str, BatchState] = {}
         self._stopping = threading.Event()
-        self._since = self._book.now() if self._leases else 0.0
+        self._since = self._batches.now() if self._leases else 0.0
         self.made = self.submitted = self.lost = 0
         self.failed: dict[str, Failure] = {}
         self.halted: dict[str, str] = {}
@@ -91,31 +91,31 @@ class BatchRun:
     def work(self) -> None:
         """Poll the open batches, submit the waiting calls and pause, until nothing is left or time is up."""
         until = None if self._terms.deadline_s is None else time.monotonic() + self._terms.deadline_s
-        for batch in self._book.under_way():
-            self._hold(batch)
-        for key, _ in self._book.attempts_under_way():
+        for batch in self._batches.under_way():
+            self._lease(batch)
+        for key, _ in self._batches.attempts_under_way():
             self._waiting.pop(key, None)
         while not self._stopping.is_set():
-            for batch in self._in_reach():
-                self._look_at(batch)
+            for batch in self._open_batches():
+                self._poll(batch)
             if not self._stopping.is_set():
                 lanes: dict[str, list[str]] = {}
                 for key in self._waiting:
                     lane = lane_of(self._asked[key])
-                    if _door(lane) not in self.halted:
+                    if _account(lane) not in self.halted:
                         lanes.setdefault(lane, []).append(key)
                 for lane, keys in lanes.items():
-                    if lane in self._full or self._rests(lane):
+                    if lane in self._full or self._is_paused(lane):
                         continue
                     for group in self._groups(lane, keys):
-                        if self._stopping.is_set() or _door(lane) in self.halted:
+                        if self._stopping.is_set() or _account(lane) in self.halted:
                             break
                         self._submit(lane, group)
-                        if lane in self._full or self._rests(lane):
+                        if lane in self._full or self._is_paused(lane):
                             break
             # seconds until the next look, unless there is nothing to look for, or no time
-            batches = self._in_reach()
-            if not batches and not any(_door(lane_of(self._asked[key])) not in self.halted for key in self._waiting):
+            batches = self._open_batches()
+            if not batches and not any(_account(lane_of(self._asked[key])) not in self.halted for key in self._waiting):
                 return
             pause = self._terms.poll_s
             if any(batch.remote is None for batch in batches):
@@ -127,7 +127,7 @@ class BatchRun:
     def cancel(self) -> int:
         """Ask the providers to stop every batch whose id is certain. Returns how many were stopped."""
         stopped = 0
-        for batch in self._book.under_way():
+        for batch in self._batches.under_way():
             if batch.remote is None or not batch.certain:
                 self._say(f"{_model(batch)}: batch {batch.label} has no id that is surely its own; it is left alone")
                 continue
@@ -138,31 +138,31 @@ class BatchRun:
                     stopped += 1
                     self._say(f"{_model(batch)}: batch {batch.remote} is being stopped")
             except ModelError as exc:
-                self._trouble(batch, exc)
+                self._report(batch, exc)
         return stopped
 
     def under_way(self) -> int:
         """The number of unanswered calls of this run that are in an open batch."""
-        inside = {key for key, _ in self._book.attempts_under_way()}
+        inside = {key for key, _ in self._batches.attempts_under_way()}
         return len(self._ledger.pending(inside & self._asked.keys()))
 
-    def _in_reach(self) -> list[Batch]:
+    def _open_batches(self) -> list[Batch]:
         """The open batches whose provider has not been halted."""
-        return [batch for batch in self._book.under_way() if _door(batch.lane) not in self.halted]
+        return [batch for batch in self._batches.under_way() if _account(batch.lane) not in self.halted]
 
-    def _look_at(self, batch: Batch) -> None:
+    def _poll(self, batch: Batch) -> None:
         provider = None if self._stopping.is_set() else self._provider(batch)
         if provider is None:
             return
         try:
             if batch.remote is None:
                 # its submission was cut off: either the provider has it, or it never got there
-                if self._rests(batch.lane):
+                if self._is_paused(batch.lane):
                     return
-                attempts = self._book.attempts(batch.label)
-                remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
+                attempts = self._batches.attempts(batch.label)
+                remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._batches.remotes())
                 if remote is not None:
-                    self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
+                    self._lease(self._batches.submitted(batch.label, remote, certain=provider.keeps_labels))
                     self._full.discard(batch.lane)
                     guess = "" if provider.keeps_labels else " (the newest of its size, until its results say more)"
                     self._say(f"{_model(batch)}: batch {remote} had been handed over before the interruption{guess}")
@@ -182,20 +182,20 @@ class BatchRun:
             elif state.status == "refused":
                 self._refused(batch, f"the provider refused the batch: {state.reason}", retryable=state.retryable)
             elif state.status == "gone" and self._too_old(batch):
-                self._give_up(batch, self._book.attempts(batch.label), state.reason)
+                self._give_up(batch, self._batches.attempts(batch.label), state.reason)
             elif state.status == "gone":  # another account is asked than has it
                 advice = "set the key and the address that it was handed over with"
-                self._halt(_door(batch.lane), f"{state.reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
-            elif self._seen.get(batch.label) != state:
-                self._seen[batch.label] = state
-                n = self._book.size(batch.label)
+                self._halt(_account(batch.lane), f"{state.reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
+            elif self._states.get(batch.label) != state:
+                self._states[batch.label] = state
+                n = self._batches.size(batch.label)
                 self._say(f"{_model(batch)}: batch {batch.remote}: {state.done} of {n} done, {state.failed} failed")
         except ModelError as exc:
-            self._trouble(batch, exc)
+            self._report(batch, exc)
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
         """Record the results of a batch: for each call the first reply, or a failure if there is no reply."""
-        attempts = self._book.attempts(batch.label)
+        attempts = self._batches.attempts(batch.label)
         open_, failed, answered = self._open(attempts), dict[str, ModelError](), set[str]()
         ends, size, again, unread, strange, unknown = list[End](), 0, 0, 0, 0, list[str]()
         try:
@@ -239,7 +239,7 @@ class BatchRun:
         self._end(batch, "ended", "; ".join(words))
 
     def _too_old(self, batch: Batch) -> bool:
-        return self._book.now() - batch.begun_at > _KEPT_S
+        return self._batches.now() - batch.begun_at > _KEPT_S
 
     def _open(self, attempts: Mapping[str, Attempt]) -> dict[str, Attempt]:
         """The attempts whose call has no reply."""
@@ -247,8 +247,8 @@ class BatchRun:
 
     def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
         """Record a batch that the provider refused. If others of its lane are open, it is tried again after them."""
-        attempts = self._book.attempts(batch.label)
-        others = any(other.lane == batch.lane and other.label != batch.label for other in self._in_reach())
+        attempts = self._batches.attempts(batch.label)
+        others = any(other.lane == batch.lane and other.label != batch.label for other in self._open_batches())
         if retryable and others:
             self._tries.subtract(attempts.keys())
         self._fail([(attempt, reason, retryable) for attempt in attempts.values()])
@@ -256,7 +256,7 @@ class BatchRun:
         if retryable and others:
             self._full.add(batch.lane)
         elif retryable:
-            self._rest(batch.lane, self._terms.poll_s)
+            self._pause(batch.lane, self._terms.poll_s)
 
     def _give_up(self, batch: Batch, attempts: Mapping[str, Attempt], reason: str) -> None:
         """Mark a batch as lost: no results will come, though it may have been paid."""
@@ -264,11 +264,11 @@ class BatchRun:
         self.lost += len(open_)
         self._end(batch, "lost", reason, lost=open_.values())
         for attempt in open_.values():
-            self._again(attempt.key, reason, retryable=True)
+            self._requeue(attempt.key, reason, retryable=True)
 
     def _end(self, batch: Batch, status: BatchStatus, note: str, *, lost: Iterable[Attempt] = ()) -> None:
-        self._book.end(batch.label, status, note)
-        self._book.mark_lost(lost)
+        self._batches.end(batch.label, status, note)
+        self._batches.mark_lost(lost)
         self._full.discard(batch.lane)
         if self._leases is not None:
             self._leases.release(batch.label)
@@ -278,11 +278,11 @@ class BatchRun:
         """Record that attempts of a batch failed, and queue the retryable ones again."""
         ends: list[End] = []
         for attempt, reason, retryable in failures:
-            final = not self._again(attempt.key, reason, retryable)
+            final = not self._requeue(attempt.key, reason, retryable)
             ends.append(End(attempt, "failed", reason, final=final))
         self._commit(ends)
 
-    def _again(self, key: str, reason: str, retryable: bool) -> bool:
+    def _requeue(self, key: str, reason: str, retryable: bool) -> bool:
         """Queue a call again if it has attempts left. Returns False if it failed for good; True for calls of others."""
         if key not in self._asked:
             return True
@@ -317,7 +317,7 @@ class BatchRun:
             try:
                 size = provider.size(key, self._asked[key])
             except ModelError as exc:
-                self._again(key, str(exc), retryable=False)
+                self._requeue(key, str(exc), retryable=False)
                 continue
             if group and (len(group) == most or size > room):
                 yield group
@@ -333,12 +333,12 @@ class BatchRun:
         if self._leases is not None:
             claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys=keys, since=self._since)
             begins = list(claims)
-        begun = [attempt for attempt in self._book.begin(label, lane, begins) if attempt] if begins else []
+        begun = [attempt for attempt in self._batches.begin(label, lane, begins) if attempt] if begins else []
         for key in keys:  # those that others hold are theirs to answer
             del self._waiting[key]
         if not begins:
             return
-        batch, provider = self._book.batch(label), self._providers[lane]
+        batch, provider = self._batches.batch(label), self._providers[lane]
         if not begun:
             self._end(batch, "lost", "others took all of its calls")
             return
@@ -347,32 +347,32 @@ class BatchRun:
             remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
         except ModelError as exc:
             if exc.retryable:
-                self._rest(batch.lane, exc.retry_after or 0.0)
+                self._pause(batch.lane, exc.retry_after or 0.0)
             if isinstance(exc, BatchRefused) and exc.retryable:
                 self._refused(batch, f"the provider refused the batch: {exc}", retryable=True)
-            elif exc.retryable:  # perhaps it arrived: it is looked for, and nothing else is sent meanwhile
+            elif exc.retryable:  # it may have arrived: it is searched, and nothing else is sent meanwhile
                 self._full.add(batch.lane)
-                self._trouble(batch, exc)
+                self._report(batch, exc)
             else:
                 if exc.quota:
-                    self._trouble(batch, exc)
+                    self._report(batch, exc)
                     self._tries.subtract(attempt.key for attempt in begun)
                 self._fail([(attempt, str(exc), exc.quota) for attempt in begun])
                 self._end(batch, "refused", str(exc))
             return
-        batch = self._book.submitted(label, remote)
-        self._hold(batch)
+        batch = self._batches.submitted(label, remote)
+        self._lease(batch)
         self.submitted += 1
         self._say(f"{_model(batch)}: batch {remote} of {len(begun)} calls handed over")
 
-    def _rest(self, lane: str, seconds: float) -> None:
+    def _pause(self, lane: str, seconds: float) -> None:
         until = time.monotonic() + min(seconds, _LONGEST_WAIT_S)
-        self._quiet[lane] = max(until, self._quiet.get(lane, 0.0))
+        self._paused_until[lane] = max(until, self._paused_until.get(lane, 0.0))
 
-    def _rests(self, lane: str) -> bool:
-        return time.monotonic() < self._quiet.get(lane, 0.0)
+    def _is_paused(self, lane: str) -> bool:
+        return time.monotonic() < self._paused_until.get(lane, 0.0)
 
-    def _hold(self, batch: Batch) -> None:
+    def _lease(self, batch: Batch) -> None:
         """In a shared ledger, extend the lease on the calls of a batch so that no other worker sends them."""
         if self._leases is not None:
             self._leases.renew(batch.label, _LEASE_S)
@@ -380,7 +380,7 @@ class BatchRun:
     def _provider(self, batch: Batch) -> RemoteBatches | None:
         if batch.lane in self._providers:
             return self._providers[batch.lane]
-        key = next(iter(self._book.attempts(batch.label)), None)
+        key = next(iter(self._batches.attempts(batch.label)), None)
         if key is None:
             raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the ledger from a copy")
         return self._provider_of(batch.lane, self._asked[key] if key in self._asked else self._ledger.call(key))
@@ -389,24 +389,24 @@ class BatchRun:
         name = provider_of(like.model)
         if lane not in self._providers:
             if name not in self._makers:
-                self._halt(_door(lane), f"{name}: takes no batches, but has some under way; it is left as it is")
+                self._halt(_account(lane), f"{name}: takes no batches, but has some under way; it is left as it is")
                 return None
             try:
                 self._providers[lane] = self._makers[name](like)
             except ModelError as exc:
-                self._halt(_door(lane), str(exc))
+                self._halt(_account(lane), str(exc))
                 return None
         return self._providers[lane]
 
-    def _trouble(self, batch: Batch, exc: ModelError) -> None:
+    def _report(self, batch: Batch, exc: ModelError) -> None:
         if exc.quota or not exc.retryable:
-            self._halt(_door(batch.lane), str(exc))
+            self._halt(_account(batch.lane), str(exc))
         else:
             self._say(f"{_model(batch)}: {exc}; looking again in {self._terms.poll_s:g} s")
 
-    def _halt(self, door: str, reason: str) -> None:
+    def _halt(self, endpoint: str, reason: str) -> None:
         line = f"{reason}; every reply so far is kept, run the same command to go on"
-        if self.halted.setdefault(door, line) is line:
+        if self.halted.setdefault(endpoint, line) is line:
             self._say(line)
 
 
@@ -414,7 +414,7 @@ def _model(batch: Batch) -> str:
     return str(json.loads(batch.lane)[0])
 
 
-def _door(lane: str) -> str:
+def _account(lane: str) -> str:
     """The provider, address and key of a lane: a halt there stops the calls of every model served by it."""
     model, place = json.loads(lane)
     return canonical_json([provider_of(model), place])

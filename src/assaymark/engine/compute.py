@@ -97,7 +97,7 @@ def target_of(function: Function) -> str:
     """Return the name by which another process imports a function. Raises ValueError if that is impossible."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
-        imported = _imported(target)
+        imported = _import_target(target)
     except (ImportError, AttributeError):
         imported = None
     if imported is not function:
@@ -105,13 +105,13 @@ def target_of(function: Function) -> str:
     return target
 
 
-def answer(task: Job) -> ChunkOutcome:
+def run_job(task: Job) -> ChunkOutcome:
     """Run a task in this process and return its outcome. Exceptions of the function are part of the outcome."""
     try:
         if task.version != __version__:
             text = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
             return ChunkOutcome(task.index, None, (text,), "")
-        data = _imported(task.target)(task.arguments)
+        data = _import_target(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
     except InputError as exc:
@@ -141,7 +141,7 @@ class JobQueue:
         self.waiting.append(task)
 
 
-def _imported(target: str) -> Function:
+def _import_target(target: str) -> Function:
     module, _, name = target.partition(":")
     value: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -175,7 +175,7 @@ class ChunkStore:
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
-    def held(self, keys: Iterable[str]) -> dict[str, bytes]:
+    def results(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the results of the finished ones among these chunks, by key."""
         blobs: dict[str, bytes] = {}
         with self._store.reading() as connection:
@@ -192,7 +192,7 @@ class ChunkStore:
     def put(self, key: str, function: str, data: bytes) -> None:
         """Store the result of a chunk durably, before returning. An earlier result of the chunk is kept."""
         store, packed = self._store, pack(data)
-        with database.plainly(store.name):
+        with database.plain_errors(store.name):
             store.keep([packed])
         with store.writing() as connection:
             chunks.create(connection, checkfirst=True)
@@ -214,43 +214,43 @@ _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
-def in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
+def run_in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
     """Run tasks in ``workers`` processes and yield each outcome, in the order in which they end."""
     turns = JobQueue(tasks, attempts)
-    hands: list[_Worker] = []
+    pool: list[_Worker] = []
     try:
-        while turns.waiting or any(hand.task for hand in hands):
-            free = [hand for hand in hands if hand.task is None]
-            while turns.waiting and (free or len(hands) < workers):
+        while turns.waiting or any(worker.task for worker in pool):
+            free = [worker for worker in pool if worker.task is None]
+            while turns.waiting and (free or len(pool) < workers):
                 if not free:
-                    hands.append(_Worker(deadline_s))
-                    free.append(hands[-1])
+                    pool.append(_Worker(deadline_s))
+                    free.append(pool[-1])
                 free.pop().give(turns.waiting.popleft())
             # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
-            busy = [(hand, hand.task) for hand in hands if hand.task is not None]
-            timeout = min(hand.until for hand, _ in busy) - time.monotonic()
-            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, timeout))
+            busy = [(worker, worker.task) for worker in pool if worker.task is not None]
+            timeout = min(worker.until for worker, _ in busy) - time.monotonic()
+            ready = connection.wait([worker.pipe for worker, _ in busy], max(0.0, timeout))
             now = time.monotonic()
             over: list[tuple[_Worker, Job, ChunkOutcome | str]] = []
-            for hand, task in busy:
-                if hand.pipe in ready:
-                    if (outcome := hand.take()) is not None:
-                        over.append((hand, task, outcome))
+            for worker, task in busy:
+                if worker.pipe in ready:
+                    if (outcome := worker.take()) is not None:
+                        over.append((worker, task, outcome))
                     else:
-                        hand.start_s, hand.until = 0.0, now + hand.deadline_s
-                elif hand.until <= now:
-                    over.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
-            for hand, task, ended in over:
-                hand.task = None
+                        worker.start_s, worker.until = 0.0, now + worker.deadline_s
+                elif worker.until <= now:
+                    over.append((worker, task, f"it was not finished within {worker.deadline_s:g} s"))
+            for worker, task, ended in over:
+                worker.task = None
                 if isinstance(ended, str):
-                    hands.remove(hand)
-                    hand.end()
+                    pool.remove(worker)
+                    worker.end()
                     turns.lost(task, ended)
                 else:
                     yield ended
     finally:
-        for hand in hands:
-            hand.end()
+        for worker in pool:
+            worker.end()
 
 
 class _Worker:
@@ -343,7 +343,7 @@ def _serve(pipe: Connection) -> None:
             task = pipe.recv()
         except EOFError:
             return
-        pipe.send(answer(task))
+        pipe.send(run_job(task))
 
 
 T = TypeVar("T")
@@ -377,7 +377,7 @@ def map_chunks(
     again. No process is left behind, even after an error. Raises `ChunkError` for all chunks in which the function
     raised an error of this package, or for the first that failed otherwise or was lost too often.
     """
-    way(how)
+    backend_named(how)
     for name, value in (("workers", workers), ("attempts", attempts)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be 1 or more (got {value})")
@@ -388,7 +388,7 @@ def map_chunks(
     # sha256 over the function's name, the version of what it computes, and the chunk
     named = (canonical_json([target, version, chunk.what]) for chunk in chunks)
     keys = [hashlib.sha256(name.encode()).hexdigest() for name in named]
-    stored = {} if ledger is None else ledger.chunks.held(keys)
+    stored = {} if ledger is None else ledger.chunks.results(keys)
     results = {index: stored[key] for index, key in enumerate(keys) if key in stored}
     tasks = [
         Job(index, chunk.name, target, {**chunk.what, **chunk.how})
@@ -399,13 +399,13 @@ def map_chunks(
     tell = progress or (lambda _what, _done, _total: None)
     tell(what, len(results), len(chunks))
     if how == "serial" or not tasks:
-        ends: Iterator[ChunkOutcome] = (answer(task) for task in tasks)
+        ends: Iterator[ChunkOutcome] = (run_job(task) for task in tasks)
     elif how == "processes":
         most = min(workers or usable_cores(), len(tasks))
-        ends = in_processes(tasks, most, deadline_s, attempts)
+        ends = run_in_processes(tasks, most, deadline_s, attempts)
     else:
         stall = deadline_s + _STALL_S if stall_s is None else stall_s
-        ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
+        ends = run_on_ray(tasks, workers, deadline_s, stall, attempts, address)
     with closing(cast(Generator[ChunkOutcome, None, None], ends)):
         for end in ends:
             if end.data is not None:
@@ -424,7 +424,7 @@ def map_chunks(
     return [results[index] for index in range(len(chunks))]
 
 
-def way(name: str) -> How:
+def backend_named(name: str) -> How:
     """Return ``name`` as a backend. Raises `UnknownNameError` if there is no such backend."""
     if name not in HOWS:
         raise UnknownNameError("way to compute", name, HOWS)
@@ -445,7 +445,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
     context = get_context("spawn")
     ours, child = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(child, gc.get_threshold(), function, args), daemon=True)
+    process = context.Process(target=_call_and_send, args=(child, gc.get_threshold(), function, args), daemon=True)
     start(process)
     child.close()  # otherwise the pipe would not report the death of the process
 
@@ -465,7 +465,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
+def _call_and_send(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
     """Call the function with the parent's garbage-collection thresholds and send its result or error."""
     watch_parent()
     gc.set_threshold(*often)
@@ -483,7 +483,7 @@ _FETCH_S: Final = 60.0
 _SAID: Final = 300  # characters of a message of Ray
 
 _SETTINGS: Final = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage reports
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the default of later versions, without the warning of this one
 }
 
@@ -503,7 +503,7 @@ _Over = tuple[FailedChunk | None, str | None]
 """The end of a Ray run, with a failed chunk or a reason if it broke off. None is sent once Ray is connected."""
 
 
-def on_ray(
+def run_on_ray(
     tasks: Sequence[Job], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
 ) -> Iterator[ChunkOutcome]:
     """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
@@ -578,7 +578,7 @@ def _drive(
 
 
 def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> Iterator[ChunkOutcome]:
-    remote = ray.remote(num_cpus=1, max_retries=0)(answer)  # we count the attempts
+    remote = ray.remote(num_cpus=1, max_retries=0)(run_job)  # we count the attempts
     flying: dict[Any, tuple[Job, float]] = {}
     while turns.waiting or flying:
         # No more tasks than cores, because the deadline of a task runs while it waits for a core.
@@ -593,7 +593,7 @@ def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> 
             try:
                 yield ray.get(ref, timeout=_FETCH_S)
             except ray.exceptions.RayTaskError as exc:
-                # `answer` raises nothing, so the node could not even call it.
+                # `run_job` raises nothing, so the node could not even call it.
                 message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
                 problem = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
                 yield ChunkOutcome(task.index, None, (problem,), str(exc))

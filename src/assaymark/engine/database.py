@@ -25,7 +25,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
-from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, seal, text_bytes
+from assaymark.engine.calls import INLINE_BYTES, Packed, damage_error, pack, seal, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
@@ -84,7 +84,7 @@ class LedgerStore(ABC):
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Yield a connection; errors of the database become `LedgerError`."""
-        with plainly(self.name), self.engine.connect() as connection:
+        with plain_errors(self.name), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
@@ -94,7 +94,7 @@ class LedgerStore(ABC):
         The transaction takes the write lock at once: upgrading a read lock can fail half-way.
         """
         with (
-            plainly(self.name),
+            plain_errors(self.name),
             self.engine.connect().execution_options(**{_WRITE: True}) as connection,
             connection.begin(),
         ):
@@ -200,7 +200,7 @@ class SqliteStore(LedgerStore):
     def exclusive(self) -> Iterator[None]:
         """Hold the exclusive lock for running calls. The operating system releases it if the process dies."""
         path = self.path
-        with plainly(path):
+        with plain_errors(path):
             handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
@@ -211,7 +211,7 @@ class SqliteStore(LedgerStore):
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
                 text = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
                 raise LedgerError(f"{path}: {text}") from None
-            with plainly(path):
+            with plain_errors(path):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
             yield
@@ -256,7 +256,7 @@ class SqliteStore(LedgerStore):
         try:
             return file.read_bytes()
         except OSError as exc:
-            raise damaged(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
+            raise damage_error(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which every user of the file runs."""
@@ -322,7 +322,7 @@ def _compiled(
 
 
 @contextmanager
-def plainly(path: Path | str) -> Iterator[None]:
+def plain_errors(path: Path | str) -> Iterator[None]:
     """Turn errors of the database or the file system into a `LedgerError` with advice."""
     try:
         yield
@@ -475,7 +475,7 @@ class Metadata:
         with self._store.writing() as connection:
             connection.execute(self._store.insert_new(meta), row)
             value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
-        return _opened_note(name, value)
+        return _parse_note(name, value)
 
     def set(self, name: str, text: str) -> None:
         """Set a note, replacing an earlier one."""
@@ -488,7 +488,7 @@ class Metadata:
 def get_note(connection: sa.Connection, name: str) -> str | None:
     """Return the note of this name, as `Metadata.get` does."""
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
-    return None if value is None else _opened_note(name, value)
+    return None if value is None else _parse_note(name, value)
 
 
 def put_note(connection: sa.Connection, store: LedgerStore, name: str, text: str) -> None:
@@ -503,10 +503,10 @@ def check_note(row: Row) -> None:
     name = row["name"]
     if not isinstance(name, str) or not name.startswith(_PREFIX):
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
-    _opened_note(name.removeprefix(_PREFIX), row["value"])
+    _parse_note(name.removeprefix(_PREFIX), row["value"])
 
 
-def _opened_note(name: str, value: object) -> str:
+def _parse_note(name: str, value: object) -> str:
     try:
         text, digest = json.loads(str(value))
     except (TypeError, ValueError):
@@ -554,10 +554,10 @@ def commit(store: LedgerStore, begins: Sequence[Begin], ends: Sequence[End]) -> 
     """Record the ends of some attempts and the beginnings of others in one transaction."""
     texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
-    with plainly(store.name):
+    with plain_errors(store.name):
         store.keep(item for answer in packed for item in answer)
     with store.writing() as connection:
-        fences = locked(connection, begins, ends) if store.shared else None
+        fences = lock_calls(connection, begins, ends) if store.shared else None
         now = store.now(connection)
         replied: set[str] = set()
         for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
@@ -605,7 +605,7 @@ def object_row(store: LedgerStore, item: Packed, kind: str) -> dict[str, Any]:
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}
 
 
-def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
+def lock_calls(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
     """Lock the open calls until the end of the transaction and return the fencing token of each."""
     keys = sorted({key for key, _ in begins} | {end.attempt.key for end in ends})
     fences: dict[str, int] = {}

@@ -114,7 +114,7 @@ class BatchStore:
         """Record that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
         with store.writing() as connection:
-            fences = database.locked(connection, begins, ()) if store.shared else None
+            fences = database.lock_calls(connection, begins, ()) if store.shared else None
             now = store.now(connection)
             begun = database.begin(connection, begins, fences, now)
             batch = Batch(label, schema.plain(lane), "submitting", None, True, now)
@@ -255,13 +255,13 @@ def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
-def _there(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
+def _existing(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
     """The tables that exist: those of batches and chunks are created with the first one."""
     there = set(sa.inspect(connection).get_table_names())
     return [table for table in tables if table.name in there]
 
 
-def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
+def _checksum(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
     """Return ``before`` extended by the rows of a table after it, up to row ``last``."""
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
@@ -297,7 +297,7 @@ _PENDING_MODELS = (
     .group_by(schema.calls.c.model)
     .order_by(schema.calls.c.model)
 )
-_STANDING = (
+_ANSWER_COUNTS = (
     sa.select(
         schema.calls.c.model, sa.func.count().label("planned"), sa.func.count(schema.replies.c.key).label("answered")
     )
@@ -319,7 +319,7 @@ _ANSWERED = (
     .join(schema.calls, schema.calls.c.key == schema.replies.c.key)
     .where(schema.replies.c.finished_at >= sa.bindparam("since"))
 )
-_PERHAPS_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
+_POSSIBLY_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
     schema.attempts.c.ended_at.is_(None) | schema.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
 )
 _ATTEMPTS = sa.select(schema.attempts).where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
@@ -332,7 +332,7 @@ class Ledger:
         self.name = store.name
         self._store = store
         self._engine = store.engine
-        self.looked_over = False
+        self.verified = False
         self.responded: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
@@ -353,7 +353,7 @@ class Ledger:
             else database.SqliteStore(Path(where).absolute())
         )
         try:
-            with database.plainly(store.name):
+            with database.plain_errors(store.name):
                 store.prepare(create=create)
         except BaseException:
             store.engine.dispose()
@@ -366,8 +366,8 @@ class Ledger:
             if self._store.wrote:
                 with self._store.writing() as connection:
                     # Rows that were sealed before are not read again
-                    before, there = _sealed(connection) or {}, _there(connection, _RECORD)
-                    sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
+                    before, there = _sealed(connection) or {}, _existing(connection, _RECORD)
+                    sums = {table.name: _checksum(connection, table, before.get(table.name, _Sum())) for table in there}
                     if (now := {name: total for name, total in sums.items() if total.rows}) != before:
                         database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
@@ -416,7 +416,7 @@ class Ledger:
             }  # fmt: skip
             differences: list[str] = []
             checked = 0
-            for table in _there(connection, checks):
+            for table in _existing(connection, checks):
                 query = database.NOTES if table is schema.meta else sa.select(table)
                 for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings():
                     checked += 1
@@ -443,9 +443,9 @@ class Ledger:
             if sealed is None:
                 return LedgerAudit(checked, tuple(differences))
             since: list[str] = []
-            for table in _there(connection, _RECORD):
+            for table in _existing(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
-                then = _summed(connection, table, _Sum(), before.last)
+                then = _checksum(connection, table, _Sum(), before.last)
                 if then._replace(last=before.last) != before:
                     # the two sums identify a single row that changed
                     plain, weighted = then.plain - before.plain, then.weighted - before.weighted
@@ -458,7 +458,7 @@ class Ledger:
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
                         text = f"row {number:,} of {table.name} {how} since it was sealed"
                     differences.append(f"{text}; restore the ledger from a copy")
-                later = _summed(connection, table, before)
+                later = _checksum(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
             return LedgerAudit(checked, tuple(differences), tuple(since))
@@ -507,9 +507,9 @@ class Ledger:
         """The number of planned calls of each model that have no reply yet."""
         return {row["model"]: row["n"] for row in self._store.rows(_PENDING_MODELS)}
 
-    def standing(self) -> dict[str, tuple[int, int]]:
+    def answer_counts(self) -> dict[str, tuple[int, int]]:
         """For each model, the number of planned calls and the number of those with a reply."""
-        return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_STANDING)}
+        return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_ANSWER_COUNTS)}
 
     def pending_of(self, model: str) -> list[str]:
         """The keys of the planned calls of a model that have no reply yet, in order."""
@@ -563,9 +563,9 @@ class Ledger:
                 facts = Reply(text="", **schema.facts_of(row)[0])
                 yield StoredReply(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
-    def perhaps_paid(self) -> list[tuple[str, int]]:
+    def possibly_paid(self) -> list[tuple[str, int]]:
         """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
-        return [(row["key"], row["number"]) for row in self._store.rows(_PERHAPS_PAID)]
+        return [(row["key"], row["number"]) for row in self._store.rows(_POSSIBLY_PAID)]
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """The number of times each of these calls was sent, over all runs. A call never sent is absent."""
@@ -632,7 +632,7 @@ class Ledger:
     ) -> int:
         """Insert objects and the rows that name them in one transaction. Returns the number of new rows."""
         store = self._store
-        with database.plainly(self.name):
+        with database.plain_errors(self.name):
             store.keep(packed)
         with store.writing() as connection:
             objects = [database.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]

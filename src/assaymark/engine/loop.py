@@ -25,7 +25,7 @@ GRACE_S = 1.0
 """Seconds for an attempt to close its connection after its deadline; then it is abandoned."""
 
 
-def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
+def run_outside_loop(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
     """Run ``work`` outside any event loop: in this thread, or in a new one if this one has a running loop."""
     try:
         asyncio.get_running_loop()
@@ -65,7 +65,7 @@ def on_signals(act: Callable[[], object]) -> Iterator[None]:
         restore()
 
 
-def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
+def run_in_new_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
     """Like `asyncio.run`, but a task that ignores its cancellation is abandoned after `GRACE_S`."""
     loop = asyncio.new_event_loop()
     # wakes the loop, which may be waiting. Its own add_signal_handler visits all signals each time, which would be slow
@@ -83,9 +83,9 @@ def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]
 
     try:
         with on_signals(partial(in_loop, interrupt)):
-            outside(partial(loop.run_until_complete, main), partial(in_loop, loop.stop))
+            run_outside_loop(partial(loop.run_until_complete, main), partial(in_loop, loop.stop))
     finally:
-        outside(end)
+        run_outside_loop(end)
 
 
 # Only a few large replies are in memory at a time, from their first megabyte until they are durable.
@@ -110,22 +110,22 @@ class Slot:
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
         self._over = False
-        self.taken = False
+        self.acquired = False
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait for a free slot. Idempotent."""
-        if self.taken or self._over:
+        if self.acquired or self._over:
             return
         await self._free.acquire()
-        self.taken = True
+        self.acquired = True
         if self._over:  # the attempt was abandoned while it waited
-            self.leave()
+            self.release()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release the slot if it was acquired, and acquire none from now on."""
         self._over = True
-        if self.taken:
-            self.taken = False
+        if self.acquired:
+            self.acquired = False
             self._free.release()
 
 
@@ -196,5 +196,5 @@ class Attempts:
             defect = ModelError(f"{type(error).__name__}: {error}", retryable=False)
             result = FailedAttempt("defect", defect, defect=error)
         if not isinstance(result, Reply):
-            place.leave()
+            place.release()
         return result

@@ -289,9 +289,9 @@ class SpendLimit:
         self.stopped: str | None = None
         self._paid: dict[AttemptId, float] = {}
         self._paid_usd = 0.0
-        self._mine: set[AttemptId] = set()
+        self._own_attempts: set[AttemptId] = set()
         self._cut_off: dict[AttemptId, Bound] = {}
-        self._perhaps: dict[AttemptId, Bound] = {}
+        self._unsure: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[CallKind, tuple[float, float, int]] = {}
         self._read: Counter[str] = Counter()
@@ -308,13 +308,13 @@ class SpendLimit:
     @property
     def under_way(self) -> float:
         """Money in USD that is reserved for calls in flight, of this run and of other workers."""
-        return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
+        return self._held(hold.most for hold in self._holds) + self._held(self._unsure.values(), least=1)
 
     def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
-        """The expected cost of a call in USD: its bound, or after ``least`` replies the largest shares of theirs."""
+        """Return the cost expected of a call in USD: its bound; after ``least`` replies, their largest share of it."""
         share_in, share_out, n = self._seen.get(most.manner, (0.0, 0.0, 0))
         if n < least:
             return most.usd
@@ -328,16 +328,16 @@ class SpendLimit:
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
-        return None if bound is None else Bound(*bound[:2], _manner(call))
+        return None if bound is None else Bound(*bound[:2], _kind_of(call))
 
-    def emptied(self) -> SpendLimit:
+    def fresh(self) -> SpendLimit:
         """Return an unused budget with the same limit, for any ledger."""
         return SpendLimit(self.limit_usd, self._bound, self._cost, self._share)
 
     def begin(self, ledger: Ledger) -> None:
         """Load the spending recorded in ``ledger``, before a run of calls on it."""
         if self._ledger not in (None, ledger.name):
-            raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
+            raise ValueError(f"this budget is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
         self._changed, self._holds = asyncio.Event(), set()
         self.load_spend(self.read(ledger))
@@ -374,7 +374,7 @@ class SpendLimit:
                 unpriced[answer.key, answer.number] = answer.key
             else:
                 paid[answer.key, answer.number] = cost
-        perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
+        perhaps = {place: place[0] for place in ledger.possibly_paid() if place not in self._own_attempts}
         # the bounds of these calls, unless they are cached; for a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
         new = sorted(key for key in keys if key not in self._bounds)
@@ -391,14 +391,14 @@ class SpendLimit:
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
                 replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            (_kind_of(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
             if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
 
     def load_spend(self, books: Spending) -> None:
         """Add the result of `read`. Called on the event loop. Raises `PlanError` if a price is unknown."""
-        paid, self._perhaps, unknown, shares, self._until = books
+        paid, self._unsure, unknown, shares, self._until = books
         if unknown:
             raise PlanError(_no_price(unknown))
         for place, cost in paid.items():
@@ -420,13 +420,13 @@ class SpendLimit:
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than its reservation
-            to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
-            needed = self._expected(most) + self.spent + self.under_way + to_spare
+            excess = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
+            needed = self._expected(most) + self.spent + self.under_way + excess
             if most.usd == 0 or self._fits(needed):
                 hold = Reservation(self, call, most)
                 self._holds.add(hold)
                 return hold
-            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._perhaps.values(), least=1)):
+            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._unsure.values(), least=1)):
                 self._stop(most.usd)
                 break
             await self._changed.wait()
@@ -452,18 +452,18 @@ class SpendLimit:
 class Reservation:
     """Money reserved for one attempt at a call that costs at most ``most``; `done` settles it."""
 
-    __slots__ = ("_purse", "call", "most")
+    __slots__ = ("_budget", "call", "most")
 
     def __init__(self, budget: SpendLimit, call: CallSpec, most: Bound) -> None:
-        self._purse, self.call, self.most = budget, call, most
+        self._budget, self.call, self.most = budget, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
         """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
-        budget = self._purse
+        budget = self._budget
         budget._holds.discard(self)
         if attempt is not None:
             place = attempt.key, attempt.number
-            budget._mine.add(place)
+            budget._own_attempts.add(place)
             if isinstance(result, Reply):
                 share = None if budget._share is None else budget._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # see SpendLimit
@@ -475,7 +475,7 @@ class Reservation:
         budget.wake()
 
 
-def _manner(call: CallSpec) -> CallKind:
+def _kind_of(call: CallSpec) -> CallKind:
     return call.model, call.template, call.effort, canonical_json(call.args)
 
 

@@ -60,7 +60,7 @@ _ADD = (
 )
 
 
-def at_least(owner: object, **limits: float) -> None:
+def check_minimums(owner: object, **limits: float) -> None:
     """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
     for name, least in limits.items():
         value = getattr(owner, name)
@@ -156,7 +156,7 @@ class CircuitBreakerPolicy:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        at_least(self, failures=1, cool_down_s=0)
+        check_minimums(self, failures=1, cool_down_s=0)
 
 
 class Breaker:
@@ -202,7 +202,7 @@ class Breaker:
         elif not error.retryable:
             self.answered()
         elif error.retry_after is not None:  # the provider is up and says when to retry
-            self._hold_until = max(self._hold_until, now + asked_wait_s(error))
+            self._hold_until = max(self._hold_until, now + requested_wait_s(error))
         else:
             self._failures += 1
             if trial:
@@ -215,7 +215,7 @@ class Breaker:
         self.stopped = self.stopped or f"{reason}; {KEPT}"
 
 
-def asked_wait_s(error: ModelError) -> float:
+def requested_wait_s(error: ModelError) -> float:
     """The wait that a provider asked for, in seconds between 0 and 300; 0 if it asked for none."""
     asked = error.retry_after or 0.0
     return min(max(asked, 0.0), _LONGEST_WAIT_S) if math.isfinite(asked) else _LONGEST_WAIT_S
@@ -264,7 +264,7 @@ class Throttle:
         """Wait until an attempt at ``call`` may be sent. Returns None if it must not be sent in this run."""
         while not self.shut:
             if (wait := self._breaker.wait_s(time.monotonic())) > 0:
-                await self._until(wait)
+                await self._wait(wait)
                 continue
             booking = None if self._reserve is None else await self._book(tokens_expected(call))
             trial = None if self.shut else self._breaker.take(time.monotonic())
@@ -276,10 +276,10 @@ class Throttle:
         """Wait before another attempt; False if the gate was shut meanwhile."""
         until = time.monotonic() + seconds
         while not self.shut and (remaining := until - time.monotonic()) > 0:
-            await self._until(remaining)
+            await self._wait(remaining)
         return not self.shut
 
-    def back(self, permit: Permit, result: Reply | ModelError | None) -> None:
+    def release(self, permit: Permit, result: Reply | ModelError | None) -> None:
         """Record the result of an attempt; None: it was not sent."""
         trial, booking = permit
         if result is None:
@@ -294,7 +294,7 @@ class Throttle:
                 self._corrections[bucket] = self._corrections.get(bucket, 0) + more
         self._wake()
 
-    async def _until(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         """Wait for ``seconds`` or until a change of state."""
         with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, _LONGEST_S)):
@@ -493,10 +493,10 @@ class CallQueue:
         """Fetch about ``n`` calls of a lane. Empty: other workers hold the rest, try again; None: none is left."""
         if self.leases is None:
             claims = [(key, 0) for key in islice(self._planned.get(lane, ()), n)]
-            return self._dues(claims) if claims else None
+            return self._pending_calls(claims) if claims else None
         if self._calls is None:
             if claims := self._claim(n, model=lane):
-                return self._dues(claims)
+                return self._pending_calls(claims)
             return [] if self.leases.any_left(lane, self.since, self.worker) else None
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
@@ -527,7 +527,7 @@ class CallQueue:
         if self.leases is not None:
             self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
-    def _dues(self, claims: Sequence[tuple[str, int]]) -> list[PendingCall]:
+    def _pending_calls(self, claims: Sequence[tuple[str, int]]) -> list[PendingCall]:
         """Load claimed calls from the ledger; texts that many of them share are cached."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
 from assaymark.engine.ledger import Ledger, WriteQueue
-from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, on_own_loop
+from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, run_in_new_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
@@ -23,9 +23,9 @@ from assaymark.engine.rate_limits import (
     Endpoint,
     PendingCall,
     Throttle,
-    asked_wait_s,
     endpoint_of,
     lane_of_call,
+    requested_wait_s,
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -57,18 +57,18 @@ class Watch:
 
     def stopped(self, call: CallSpec) -> bool:
         """True if a call must not be sent any more."""
-        return bool(self._stopped) and _manner(call) in self._stopped
+        return bool(self._stopped) and _model_key(call) in self._stopped
 
     def failed(self, call: CallSpec, error: ModelError) -> None:
         """Record a final failure of a call."""
         if error.always:
-            self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
+            self._stopped.setdefault(_model_key(call), f"{error}; {KEPT}")
 
     def replied(self, call: CallSpec, reply: Reply) -> None:
         """Record a reply."""
         if self._unusable is None:
             return
-        manner = _manner(call)
+        manner = _model_key(call)
         if manner in self._good or manner in self._stopped:
             return
         problem = self._unusable(call, reply)
@@ -89,7 +89,7 @@ def first_line(text: str) -> str:
     return repr(shown) if shown else "an empty reply"
 
 
-def _manner(call: CallSpec) -> str:
+def _model_key(call: CallSpec) -> str:
     """Model and arguments of a call, without its texts."""
     return f"{call.model} {canonical_json([call.args, call.effort, call.temperature, call.schema is None])}"
 
@@ -150,13 +150,13 @@ class CallRun:
 
     def __init__(
         self, ledger: Ledger, work: CallQueue, manner: RunConfig, planned: int, already: int, progress: Progress | None,
-        purse: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
+        budget: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
         self._on_reply, self._under_way = on_reply, 0
         self.ledger, self.work, self._progress = ledger, work, progress
         self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
-        self.purse = purse
+        self.budget = budget
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Throttle] = {}
@@ -172,8 +172,8 @@ class CallRun:
     def stopped(self) -> tuple[str, ...]:
         """One line for each provider or model that was stopped, and one for an exhausted budget."""
         lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
-        if self.purse is not None:
-            lines.append(self.purse.stopped)
+        if self.budget is not None:
+            lines.append(self.budget.stopped)
         return tuple(line for line in lines if line is not None)
 
     async def ask(self, models: Mapping[str, Model]) -> None:
@@ -200,7 +200,7 @@ class CallRun:
                 while True:
                     await asyncio.sleep(every_s)
                     try:
-                        await _in(thread, self.work.renew)
+                        await _run_in(thread, self.work.renew)
                     except LedgerError as exc:
                         self._halt(exc)
                         return
@@ -223,16 +223,16 @@ class CallRun:
                 if renewing is not None:
                     renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be released expire
-                    await _in(thread, self.work.requeue)
+                    await _run_in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
 
     async def _answer(self, feed: _CallSource, due: PendingCall, model: Model) -> None:
         gate, sent, deferrals = feed.gate(due), 0, 0
-        while (leave := await self._leave(gate, due)) is not None:
+        while (settle := await self._admit(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
-                leave(None, None)
+                settle(None, None)
                 return
             self.retried += sent > 0
             sent += 1
@@ -240,7 +240,7 @@ class CallRun:
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1
-            leave(attempt, result)
+            settle(attempt, result)
             if isinstance(result, Reply):
                 if self.watch is not None:
                     self.watch.replied(due.call, result)
@@ -267,7 +267,7 @@ class CallRun:
             # exponential, with jitter from the key so that retries are not synchronised
             spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
             pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
-            pause_s = max(asked_wait_s(result.error), pause_s)
+            pause_s = max(requested_wait_s(result.error), pause_s)
             _LOG.info(
                 "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
             )
@@ -275,15 +275,15 @@ class CallRun:
                 break
         feed.aside.append(due)
 
-    async def _leave(
+    async def _admit(
         self, gate: Throttle, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
         hold: Reservation | None = None
-        if self.purse is not None:
-            hold = await self.purse.take(due.call, lambda: gate.shut)
+        if self.budget is not None:
+            hold = await self.budget.take(due.call, lambda: gate.shut)
             if hold is None:
-                if self.purse.stopped is not None:
+                if self.budget.stopped is not None:
                     self._stop()
                 return None
         permit = await gate.enter(due.call)
@@ -293,7 +293,7 @@ class CallRun:
             return None
 
         def done(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
-            gate.back(permit, result.error if isinstance(result, FailedAttempt) else result)
+            gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
             if hold is not None:
                 hold.done(attempt, result)
 
@@ -301,14 +301,14 @@ class CallRun:
 
     def gate(self, thread: Executor, call: CallSpec) -> Throttle:
         """Return the gate of a call's endpoint, made when it is first needed."""
-        door = endpoint_of(call)
-        if door not in self._gates:
-            limits = self._limits.get(door.provider)
-            reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
-            self._gates[door] = Throttle(str(door), self._patience, reserve)
+        at = endpoint_of(call)
+        if at not in self._gates:
+            limits = self._limits.get(at.provider)
+            reserve = None if limits is None else partial(_run_in, thread, self.ledger.reserve, at.provider, limits)
+            self._gates[at] = Throttle(str(at), self._patience, reserve)
             if self.over.is_set():
-                self._gates[door].close()
-        return self._gates[door]
+                self._gates[at].close()
+        return self._gates[at]
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
         self.made += committed[1]
@@ -319,14 +319,14 @@ class CallRun:
                 self._halt(exc)
 
     def _replied(self, place: Slot, due: PendingCall, reply: Reply) -> None:
-        place.leave()
+        place.release()
         if self._on_reply is not None:
             self._on_reply(due.call.model, reply)
 
-    def take_as_refusals(self) -> None:
+    def record_refusals(self) -> None:
         """Record rejected calls as refusals if their model answers nearly all others."""
         count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
-        answered = self.ledger.standing() if count else {}
+        answered = self.ledger.answer_counts() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
         ends = []
@@ -368,8 +368,8 @@ class CallRun:
         self.over.set()
         for gate in self._gates.values():
             gate.close()
-        if self.purse is not None:
-            self.purse.wake()
+        if self.budget is not None:
+            self.budget.wake()
 
 
 class _CallSource:
@@ -415,18 +415,18 @@ class _CallSource:
             given_back += self._dues
             self._dues.clear()
         if given_back:
-            await _in(self._thread, self._run.work.requeue, given_back)
+            await _run_in(self._thread, self._run.work.requeue, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            due = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            due = await _run_in(self._thread, self._run.work.more, self._lane, self._n)
             self._empty = due is None
             self._dues.extend(due or ())
             if due:
                 run = self._run
-                if run.purse is not None and run.work.renew_every_s is not None:  # count spending of other workers
-                    run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
+                if run.budget is not None and run.work.renew_every_s is not None:  # count spending of other workers
+                    run.budget.load_spend(await _run_in(self._thread, run.budget.read, run.ledger))
                 return True
             if due is not None:
                 with suppress(TimeoutError):
@@ -435,7 +435,7 @@ class _CallSource:
         return False
 
 
-async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
+async def _run_in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(thread, work, *args)
 
 
@@ -443,7 +443,7 @@ def run_calls(
     ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
     deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
     patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, ProviderLimits] | None = None,
-    purse: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
+    budget: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
     watch: Watch | None = None,
 ) -> RunSummary:  # fmt: skip
     """Send every call that has no reply yet, and record the replies.
@@ -460,7 +460,7 @@ def run_calls(
     A ledger in a file is locked meanwhile. In a database, other workers may process the same calls, each under a lease
     of ``lease_s``; the function returns when no call is left that any worker could still answer. ``concurrency`` holds
     per model (and address and key), ``limits`` per minute and provider, over all workers on this ledger. When the next
-    call does not fit the budget ``purse``, nothing more is sent. ``progress`` is called with ``(replied, planned)``
+    call does not fit ``budget``, nothing more is sent. ``progress`` is called with ``(replied, planned)``
     after each commit, ``on_reply`` with ``(model, reply)`` when a reply is durable. Raises, before any call,
     `PlanError` (a budget is set and a call has no price), `UnknownNameError` (a model is not in ``models``) or
     `LedgerError` (another run holds the ledger, or calls are in batches); later, once calls in flight are recorded,
@@ -478,7 +478,7 @@ def run_calls(
         pending: dict[str, CallSpec] | None = None
         with ThreadPoolExecutor(1, "looking over") as thread:
             # check the ledger's structure in parallel, before anything is written or paid for
-            sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
+            sound = None if ledger.verified else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
                 for name in {call.model for call in asked.values()} - models.keys():
@@ -493,22 +493,20 @@ def run_calls(
                     raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
             if sound is not None:
                 sound.result()
-            ledger.looked_over = True
+            ledger.verified = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
         planned = waiting if pending is None else len(asked)
         work = CallQueue(ledger, sizes, lease_s, pending)
-        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, purse, on_reply, watch)
-        some = (
-            [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
-        )
+        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, budget, on_reply, watch)
+        some = [] if budget is None or pending is not None else [key for m in sizes for key in ledger.pending_of(m)[:1]]
         if work.sizes:
-            if purse is not None:
-                purse.check(ledger.load(some, {}) if pending is None else pending.values())
-                purse.begin(ledger)
-            on_own_loop(run.ask(models), run.interrupt)
-            run.take_as_refusals()
+            if budget is not None:
+                budget.check(ledger.load(some, {}) if pending is None else pending.values())
+                budget.begin(ledger)
+            run_in_new_loop(run.ask(models), run.interrupt)
+            run.record_refusals()
         unanswered = 0
         if ledger.leases:
             unanswered = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))

@@ -54,9 +54,9 @@ class Missing:
 class ImportReport(Result):
     """The account of one import: denominators first, then everything a reader should know before using the records.
 
-    ``good`` and ``bad`` count decisions: imported, and left out because something about them (or about the round they
-    belong to) was wrong; ``problems`` says what. ``missing`` counts what the source names but does not hold,
-    ``no_place`` what it holds and no record has a place for: it was read, and is not in the run folder's tables.
+    ``good`` and ``bad`` count decisions: imported, and left out because of ``problems`` of their own or of the round
+    they belong to. ``missing`` counts data that the source names but does not contain, ``no_place`` data that it
+    contains and that no record has a field for: it was read, but is not in the run folder's tables.
     ``verified`` counts files whose hash was recomputed and matched, ``unverifiable`` those that a hash list names but
     that are not there, both by file name. ``never_met`` lists the pairs of agents without a common question: nothing
     can be said about them as a pair. ``replicates`` counts decisions beyond the first of an agent on a question; at 0
@@ -184,10 +184,7 @@ class Tally:
 
 
 class TableProblems:
-    """Problems of a table by kind, so that a thousand of one kind do not hide the only one of another.
-
-    The first `LISTED` of each kind are stored and the rest are counted.
-    """
+    """Problems of a table by kind, so that frequent ones do not hide others: at most `LISTED` of each are stored."""
 
     def __init__(self, source: str) -> None:
         self.source, self._more = source, Counter[str]()

@@ -49,11 +49,10 @@ class ScoresRead:
 
     ``table`` has the documented columns; ``roles`` maps a role to its source column; ``read`` is a summary in one line,
     ``filled`` lists the assumptions made, and ``left`` what was not used or counted, as sentences.
-    ``families`` are vendors by judge, ``choices`` are the choices made after the scores were known, ``dropped`` the
-    judges that were left out by choice. ``levels`` is True
-    if scores are marks on the scale; win rates are not. ``row`` is the source row of each row of the table.
-    ``people`` are grades of people outside the panel: by trajectory, then by column and criterion ("" if a row has
-    no criterion). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` names who fixed them.
+    ``families`` are vendors by judge, ``choices`` those made after the scores were known, ``dropped`` the judges left
+    out by choice. ``levels`` is True if scores are marks on the scale; win rates are not. ``row`` is the source row of
+    each row of the table. ``people`` are grades of people outside the panel: by trajectory, then by column and
+    criterion ("" without one). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` names who fixed them.
     """
 
     table: pa.Table

@@ -41,22 +41,22 @@ class OrderCounts:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class VerdictLog:
-    """The calls of one or more judges on n rows, sorted by judge, pair, trial and order; codes are places among names.
+    """The calls of one or more judges as n rows, sorted by judge, pair, trial and order; codes are indices into names.
 
-    Everything but ``line`` and ``duplicates`` is the same whatever the sequence of the rows in the file, and so is
-    ``digest`` (sixteen hex digits over names, codes and verdicts). J ``judges``, Q ``questions`` (what inference
-    resamples), C ``contents`` (what was compared), T ``trials`` (the numbers of the repetitions), P pairs: ``pair_ids``
+    Everything except ``line`` and ``duplicates`` is independent of the row order in the file, including ``digest``
+    (sixteen hex digits over names, codes and verdicts). There are J ``judges``, Q ``questions`` (the clusters of
+    inference), C ``contents`` (the texts compared), T ``trials`` (numbers of the repetitions) and P pairs: ``pair_ids``
     if the file has them (otherwise a pair is a question and two contents), ``pair_question`` [P], ``pair_contents`` [P,
-    2] (u, v; u first by name). ``judge``, ``pair``, ``trial``, ``verdict`` [n] are codes (a verdict is a place in
-    `VERDICTS` and names a slot); ``order`` [n] is 0 where u was in slot 1; ``line`` [n] is the place in the file as an
-    editor counts. ``pair_truth`` [P] is the better content (0: u, 1: v, 2: a tie, -1: not known) where a column names
-    it. ``nulls`` [m, 3] are judge, question and verdict of the calls that showed one text in both slots; they are no
-    pairs. ``both`` and ``single`` [J] count pairs that a judge was asked in both orders and in one.
-    ``rows``, ``filtered``, ``duplicates`` count rows of the file, those left out by ``filter``, and those that repeat a
-    call with the same verdict. ``columns`` is the column read for each field, ``labels`` the words read as a verdict
-    whatever their row held, ``reading`` what they were taken to name and what follows if they name the other. ``said``
-    is what was skipped, ``sha256`` the file's, ``format`` its kind, ``filters`` the rows that were chosen. Without a
-    column for the truth a preference is not an error (``condition``).
+    2] (u, v; u first by name). ``judge``, ``pair``, ``trial`` and ``verdict`` [n] are codes (a verdict is an index into
+    `VERDICTS` and names a slot); ``order`` [n] is 0 if u was in slot 1; ``line`` [n] is the line in the file, from 1.
+    ``pair_truth`` [P] is the better content (0: u, 1: v, 2: tie, -1: unknown) from a column.
+    ``nulls`` [m, 3] are judge, question and verdict of the null calls, with the same text in both slots; they belong to
+    no pair. ``both`` and ``single`` [J] count the pairs that a judge saw in both orders and in one.
+    ``rows``, ``filtered`` and ``duplicates`` count the rows of the file, those left out by ``filter``, and repeated
+    calls with the same verdict. ``columns`` is the column of each field, ``labels`` are the words read as verdicts
+    independent of their row, ``reading`` is a note on what they name and the effect if they name the other. ``said``
+    are notes on skipped rows, ``sha256`` and ``format`` are those of the file, ``filters`` the selection of rows.
+    Without a column for the truth a preference is not an error (``condition``).
     """
 
     source: str

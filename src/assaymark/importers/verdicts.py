@@ -255,7 +255,7 @@ def read_verdicts(
     places = np.flatnonzero(keep)
     calls = _CallColumns(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
-    notes, again = rows.said, calls.line.size - chosen.size
+    notes, again = rows.said, calls.row.size - chosen.size
     like = next((name for name in rows.table.column_names if normalise(name) in SYNONYMS["order"]), None)
     if again and like is not None and "order" not in fields:
         note = f"if {like!r} says which content was shown first, map it: order"
@@ -279,7 +279,8 @@ def read_verdicts(
         digest.update(calls.nulls.tobytes() + calls.pair_truth.tobytes())
     named = ("judges", "questions", "contents", "trials", "pair_ids", "pair_question", "pair_contents", "labels",
              "pair_truth", "nulls", "reading")  # fmt: skip
-    of_calls = {name: getattr(calls, name)[chosen] for name in ("judge", "pair", "trial", "order", "verdict", "line")}
+    of_calls = {name: getattr(calls, name)[chosen] for name in ("judge", "pair", "trial", "order", "verdict")}
+    of_calls["line"] = rows.line[calls.row[chosen]]
     return VerdictLog(
         **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
         both=both, single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
@@ -302,7 +303,7 @@ class _CallColumns:
     def __init__(
         self, rows: FileRows, fields: Mapping[str, str], places: Ints, mapping: VerdictMap, problems: TableProblems
     ) -> None:
-        self.mapping, self.found, self.unit, self.line = mapping, problems, rows.unit, rows.line[places]
+        self.mapping, self.found, self.rows, self.row = mapping, problems, rows, places
         columns = self._columns(rows, fields, places)
         self.judges, (self.judge,) = sorted_codes([columns["judge"]])
         self.questions, (self.question,) = sorted_codes([columns["question" if "question" in columns else "pair"]])
@@ -359,7 +360,7 @@ class _CallColumns:
             for name, (first, then) in pairs.items():
                 words, codes = _concat(first, then)
                 columns[name] = Coded(words, np.concatenate([first.codes, codes]))
-            self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], places.size)
+            self.row, self.second = np.tile(self.row, 2), np.repeat([False, True], places.size)
         elif "order" in columns:  # swap the slots of rows that were shown in swapped order
             labels, (code,) = sorted_codes([columns["order"]])
             self.second, readable = (of[code] for of in swap_masks(pa.array(labels)))
@@ -372,18 +373,18 @@ class _CallColumns:
 
     def _only(self, good: Bools) -> None:
         """Keep only the rows of a mask."""
-        names = ("line", "judge", "question", "slot_1", "slot_2", "trial", "verdict", "truth")
+        names = ("row", "judge", "question", "slot_1", "slot_2", "trial", "verdict", "truth")
         for column in (*names, *(("pair",) * (self.pair_ids is not None))):
             setattr(self, column, getattr(self, column)[good])
 
     def at(self, k: int | np.intp, field: str = "") -> str:
         """Format the place of a row, with a field if given."""
-        return f"{self.unit} {self.line[k]}" + (f", {field}" if field else "")
+        return self.rows.where(int(self.row[k])) + (f", {field}" if field else "")
 
     def _trials(self, column: Coded | None) -> tuple[tuple[int, ...], Ints]:
         """Return the trial numbers, and each row's index into them; -1 if it is not a number."""
         if column is None:
-            return (1,), np.zeros(self.line.size, dtype=np.int64)
+            return (1,), np.zeros(self.row.size, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
         read = [_TRIAL.fullmatch(word) for word in words]
         numbers = tuple(sorted({int(match[1]) for match in read if match}))
@@ -396,7 +397,7 @@ class _CallColumns:
     def _truths(self, column: Coded | None) -> Ints:
         """Return the better content of each row; -2 for a tie, -1 if unknown."""
         if column is None:
-            return np.full(self.line.size, -1, dtype=np.int64)
+            return np.full(self.row.size, -1, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
         place = {name: k for k, name in enumerate(self.contents)}
         label = [self.mapping.labels.get(word) or VERDICT_OF.get(normalise(word)) for word in words]

@@ -115,16 +115,16 @@ _ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
 }  # fmt: skip
 
 
-def sentences(text: str) -> Iterator[str]:
+def declarative_sentences(text: str) -> Iterator[str]:
     """Yield the declarative sentences of a text, without the hypothetical ones."""
     for sentence in _SENTENCE.split(_FENCED.sub(" ", text[:MOST_CHARACTERS])):
         if sentence and not _SUPPOSED.search(sentence):
             yield sentence
 
 
-def figures(text: str, names: Sequence[str] = ()) -> Iterator[StatedFigure]:
+def stated_figures(text: str, names: Sequence[str] = ()) -> Iterator[StatedFigure]:
     """Yield every number in a text that states a quantity of a portfolio."""
-    for sentence in sentences(text):
+    for sentence in declarative_sentences(text):
         family: Family | None = None
         counted = [
             PrintedNumber(m.start(), m.end(), m.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
@@ -138,7 +138,7 @@ def figures(text: str, names: Sequence[str] = ()) -> Iterator[StatedFigure]:
             left, right = sentence[end : number.start], sentence[number.end : start]
             if number.unit == "bps" or _NOT_MINE.match(right) or _EARLIER.search(left[-40:]):
                 continue
-            read = _read(number, left, right, family)
+            read = _parse_number(number, left, right, family)
             if read is None:
                 continue
             family, readings, certain, cue = read
@@ -169,7 +169,7 @@ class _Cue:
         return named or self.before.rstrip().removesuffix("'s").endswith(name)
 
 
-def _read(
+def _parse_number(
     number: PrintedNumber, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
     """Return the family of one number, the quantities it may state, whether it must state one, and its cue."""
@@ -322,7 +322,7 @@ def reconcile(
             for true in accepted[quantity]
         )
 
-    for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
+    for figure in stated_figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
         choices = [reading for reading in figure.readings if accepted[reading]]
         meaning = next((reading for reading in choices if bears_out(reading, figure)), None)
         if meaning is not None:
@@ -331,7 +331,7 @@ def reconcile(
         elif choices and figure.certain and choices[0] == figure.readings[0]:
             wrong[choices[0]].append(figure.quote)
     none_short = all(units >= 0 for units in settlement.positions.values())
-    claims = [match.group() for sentence in sentences(text) for match in _NOT_SHORT.finditer(sentence)]
+    claims = [match.group() for sentence in declarative_sentences(text) for match in _NOT_SHORT.finditer(sentence)]
     (right if none_short else wrong)["shorting"] += claims
     parts = {}
     for name in QUANTITIES:

@@ -92,18 +92,18 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     >>> anonymise("Claude Opus 4.8, says Claude", ["Claude", "Claude Opus"]).replaced
     {'Claude Opus': 1, 'Claude': 1}
     """
-    return compiled(names, keep).apply_all([text])[0]
+    return blinding_for(names, keep).apply_all([text])[0]
 
 
-def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
+def blinding_for(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     """Compile a blinding for these names and kept strings that can be applied to many texts."""
     pieces: dict[str, list[_Name]] = {}
-    for name in _compiled_names(_strings("names", names)):
+    for name in _compile_names(_check_strings("names", names)):
         pieces.setdefault(name.pieces[0], []).append(name)
-    return Blinding({piece: tuple(names) for piece, names in pieces.items()}, _listed(_strings("keep", keep)))
+    return Blinding({piece: tuple(names) for piece, names in pieces.items()}, _fold_names(_check_strings("keep", keep)))
 
 
-def _strings(argument: str, raw: Iterable[str]) -> tuple[str, ...]:
+def _check_strings(argument: str, raw: Iterable[str]) -> tuple[str, ...]:
     """Return the checked strings of an argument, sorted."""
     if isinstance(raw, str):
         raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {raw!r})")])
@@ -137,7 +137,7 @@ Finds = tuple[list[Edit], Mapping[str, int], Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Blinding:
-    """Compiled names and kept strings, made by `compiled`."""
+    """Compiled names and kept strings, made by `blinding_for`."""
 
     names: Mapping[str, tuple[_Name, ...]]
     """The names by their longest pieces: most texts contain few pieces, and only those names are searched for."""
@@ -169,7 +169,7 @@ class Blinding:
         more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
         if not more:
             return result
-        return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
+        return _drop_overlaps(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
 
     def _find_folded(self, text: str, folded: _FoldedText) -> Finds:
         """Find the names in one folded form of a text, longest first, outside kept strings and existing tokens."""
@@ -191,7 +191,7 @@ class Blinding:
             pattern, at = _name_pattern(name.folded), 0
             while standing_at := pattern.search(folded.text, at):
                 match, at = standing_at.span(), standing_at.start() + 1
-                if _joined(folded.text[max(at - 2, 0) : at - 1], folded.text[at - 1]):
+                if _is_one_word(folded.text[max(at - 2, 0) : at - 1], folded.text[at - 1]):
                     continue
                 if any(_overlap(match, span) for span, _ in found_spans):
                     continue
@@ -203,7 +203,7 @@ class Blinding:
                     while first >= 0:
                         stop = first + len(string)
                         around = folded.text[first - 1 : first], folded.text[stop : stop + 1]
-                        if not _joined(around[0], string[0]) and not _joined(around[1], string[-1]):
+                        if not _is_one_word(around[0], string[0]) and not _is_one_word(around[1], string[-1]):
                             holes.append((first, stop))
                             kept_at[first, stop] = listed
                         first = folded.text.find(string, first + 1, reach)
@@ -215,18 +215,18 @@ class Blinding:
                 found_spans += [(piece, name.identity) for piece in pieces]
                 replaced[name.listed] += bool(pieces)
         edits = sorted((folded.span(*span), identity) for span, identity in found_spans if identity)
-        return _apart(edits), dict(+replaced), dict(Counter(kept_at.values()))
+        return _drop_overlaps(edits), dict(+replaced), dict(Counter(kept_at.values()))
 
 
 @lru_cache(maxsize=64)
-def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
+def _compile_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
     """Compile names for the search: each as listed and, if that is still distinctive, without its outer symbols."""
-    listed = _listed(names)
+    listed = _fold_names(names)
     by_text = {folded: _Name.of(name, folded, _identity(folded)) for folded, name in listed.items()}
     identities = {name.identity for name in by_text.values()}
     owners: dict[str, list[_Name]] = {}
     for name in by_text.values():
-        lead, core, tail = _parts(name.folded)
+        lead, core, tail = _split_name(name.folded)
         # True if the words alone may count as the name
         if (lead or tail) and any(
             (not run.isdigit() and len(run) > (2 if run.isascii() else 1)) for run in _RUN.findall(core)
@@ -239,7 +239,7 @@ def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
     return tuple(by_text.values())
 
 
-def _parts(folded: str) -> tuple[list[str], str, list[str]]:
+def _split_name(folded: str) -> tuple[list[str], str, list[str]]:
     """Split a name into leading symbols, words and trailing symbols; a name of symbols only counts as words."""
     core = _RUN_TO_RUN.search(folded)
     if core is None:
@@ -249,7 +249,7 @@ def _parts(folded: str) -> tuple[list[str], str, list[str]]:
 
 
 @lru_cache(maxsize=256)
-def _listed(names: tuple[str, ...]) -> Mapping[str, str]:
+def _fold_names(names: tuple[str, ...]) -> Mapping[str, str]:
     """Map the folded form of each name to the name as listed."""
     listed: dict[str, str] = {}
     for name in names:
@@ -312,7 +312,7 @@ def _token(index: int) -> str:
 @lru_cache(maxsize=4096)
 def _name_pattern(folded: str) -> re.Pattern[str]:
     """Compile the pattern that finds a folded name in a folded text."""
-    lead, core, tail = _parts(folded)
+    lead, core, tail = _split_name(folded)
     runs = list(_RUN.finditer(core))
     if not runs:
         return re.compile(re.escape(folded))
@@ -339,7 +339,7 @@ def _wordlike(char: str) -> str:
     return "" if re.match(f"[{_UNSPACED}]", char) else rf"[^\W_\x00-\x7f{_UNSPACED}]"
 
 
-def _joined(neighbour: str, char: str) -> bool:
+def _is_one_word(neighbour: str, char: str) -> bool:
     """Return True if a neighbouring character would form one word with ``char``."""
     inner = _wordlike(char)
     return bool(inner and neighbour and re.match(inner, neighbour))
@@ -350,7 +350,7 @@ def _overlap(a: Span, b: Span) -> bool:
     return a[0] < b[1] and b[0] < a[1]
 
 
-def _apart(edits: Iterable[Edit]) -> list[Edit]:
+def _drop_overlaps(edits: Iterable[Edit]) -> list[Edit]:
     """Sort the edits and drop each one that overlaps an earlier edit."""
     chosen: list[Edit] = []
     for edit in edits:
@@ -360,14 +360,14 @@ def _apart(edits: Iterable[Edit]) -> list[Edit]:
 
 
 @cache
-def _known() -> dict[str, Any]:
+def _name_lists() -> dict[str, Any]:
     """Load the built-in lists of names."""
     return tomllib.loads((files("assaymark.judging") / "names.toml").read_text(encoding="utf-8"))
 
 
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     """Return the names to remove from texts before a judge sees them."""
-    lists = _known()
+    lists = _name_lists()
     ordinary = set(lists["ordinary"]["words"])
     known_agents = list(agents)
     candidates: set[str] = set()
@@ -394,5 +394,5 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
 
 def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
     """Return the usual names of the listed companies among these symbols; blinding keeps them as market facts."""
-    companies: Mapping[str, list[str]] = _known()["held"]
+    companies: Mapping[str, list[str]] = _name_lists()["held"]
     return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in companies.get(symbol, ())))

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
 import assaymark.prompting as p
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.blinding import Blinding, blinding_names, compiled
+from assaymark.judging.blinding import Blinding, blinding_for, blinding_names
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, brief, cells, members, row
@@ -234,10 +234,10 @@ def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str]
     spared = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
-    return compiled(names, spared), frozenset(spared), tuple(telling)
+    return blinding_for(names, spared), frozenset(spared), tuple(telling)
 
 
-def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
+def _blind_blocks(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
     """Return the sections with hidden names and ids removed."""
     texts = [content for _, content in blocks]
     for identifier in out[2]:
@@ -321,7 +321,7 @@ def user_messages(
         sections = [p.material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
         shown = []
         for part, blocks in zip(["material", *["decision"] * len(wanted)], sections, strict=True):
-            fenced = "\n\n".join(p.fence(label, content) for label, content in _blinded(out, blocks))
+            fenced = "\n\n".join(p.fence(label, content) for label, content in _blind_blocks(out, blocks))
             shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
         messages |= {
             item.record_id: Message("user", (shown[0], text)) for item, text in zip(wanted, shown[1:], strict=True)
@@ -341,8 +341,8 @@ def people_blocks(
 ) -> tuple[list[Block], dict[str, list[Block]]]:
     """Return the sections shown to human graders for a context and, by record id, its decisions, without fences."""
     out = hidden(decisions, context, names, keep_names)
-    return [block for block in _blinded(out, p.material_blocks(context)) if block[1]], {
-        decision.record_id: [block for block in _blinded(out, decision_blocks(decision, out[1])) if block[1]]
+    return [block for block in _blind_blocks(out, p.material_blocks(context)) if block[1]], {
+        decision.record_id: [block for block in _blind_blocks(out, decision_blocks(decision, out[1])) if block[1]]
         for decision in decisions
     }
 

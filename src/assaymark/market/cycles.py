@@ -49,7 +49,7 @@ class Bars:
         return Bars(self.instrument, *(column[rows] for column in columns))
 
 
-def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
+def day_generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
     """Return the random generator of one instrument and day: Philox, keyed by a hash of seed, instrument and day."""
     key = hashlib.sha256(f"{seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
@@ -70,7 +70,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
         raise InputError("minutes", [f"{instrument} has no bar on {day}"])
     whole_day = market.listings[column].asset_class == "CR"
     n = 1440 if whole_day else SESSION
-    rng = generator(market.seed, instrument, day)
+    rng = day_generator(market.seed, instrument, day)
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
     # A random walk pinned at both ends, of about the day's range, reflected at its edges to stay inside.
     span = float(np.log(top / bottom))
@@ -150,7 +150,7 @@ class FileMinutes:
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
     """Read minute bars from a CSV or Parquet file: time, instrument, open, high, low, close, volume; class optional."""
-    from assaymark.market.files import numbers, read_price_table
+    from assaymark.market.files import float_columns, read_price_table
 
     table = read_price_table(path)
     if missing := [name for name in ("time", "instrument", *_PRICES, "volume") if name not in table.column_names]:
@@ -160,7 +160,7 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
         raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
     seconds = np.asarray(table["time"].cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
     times = seconds.astype("datetime64[s]").astype(np.int64)
-    columns = dict(zip((*_PRICES, "volume"), numbers(path, table, (*_PRICES, "volume")), strict=True))
+    columns = dict(zip((*_PRICES, "volume"), float_columns(path, table, (*_PRICES, "volume")), strict=True))
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
     wrong = [
         (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")

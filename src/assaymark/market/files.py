@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, stamped, table_of
+from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, table_of, with_texts
 from assaymark.records import canonical_json, duplicates, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
@@ -88,7 +88,7 @@ def read_price_table(path: Path) -> Any:
                 convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
             )
     except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
+        raise InputError(path.name, [table_problem(exc, first_bytes(path))]) from None
     twice = duplicates(table.column_names)
     if twice:
         raise InputError(path.name, [Problem(name, "the column is there more than once") for name in twice])
@@ -97,7 +97,7 @@ def read_price_table(path: Path) -> Any:
     return table
 
 
-def beginning(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
     """Return the first bytes of a file; empty if it cannot be read."""
     with suppress(OSError), path.open("rb") as handle:
         return handle.read(8)
@@ -120,7 +120,7 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
     raise InputError(path.name, [f"needs a column of days; one of {', '.join(DATE_NAMES)}"])
 
 
-def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
+def float_columns(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     """Return columns as floats, NaN if empty. Raises `InputError` that names every column with other values."""
     arrays, problems = [], []
     for name in columns:
@@ -136,7 +136,7 @@ def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     return arrays
 
 
-def instants(path: Path, values: Sequence[object]) -> np.ndarray:
+def parse_times(path: Path, values: Sequence[object]) -> np.ndarray:
     """Convert times with a zone to seconds since 1970 in UTC, rounded up so that no bar is known early."""
     seconds, wrong = np.zeros(len(values), dtype=np.int64), []
     for row, value in enumerate(values):
@@ -203,7 +203,7 @@ def snapshot_from_file(
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
+    tables = _snapshot_tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
@@ -211,7 +211,7 @@ def snapshot_from_file(
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin("files", now, query, licence, bars.notes)
-    snapshot = Snapshot(name, origin, {**tables, "bars": stamped(tables["bars"], snapshot=name)})
+    snapshot = Snapshot(name, origin, {**tables, "bars": with_texts(tables["bars"], snapshot=name)})
     # refused if prices are not positive or a day is incomplete
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
@@ -236,18 +236,18 @@ def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if not {"instrument", "close"} <= names.keys():
-        return _wide(path, table, names, sampled)
+        return _read_wide(path, table, names, sampled)
     # one row for each version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
-    values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
+    values = dict(zip(fields, float_columns(path, table, [names[name] for name in fields]), strict=True))
     ids = [None if cell is None else str(cell).strip() for cell in table[names["instrument"]].to_pylist()]
     if nameless := [row + 1 for row, name in enumerate(ids) if not name]:
         raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
     of = np.array(ids, dtype=object)
     times = closing_times(days)
     if "known_at" in names:
-        times = instants(path, table[names["known_at"]].to_pylist())
+        times = parse_times(path, table[names["known_at"]].to_pylist())
     snapshots = table[names["snapshot"]].to_pylist() if "snapshot" in names else [""]
     if len(set(snapshots)) > 1:
         raise InputError(path.name, mixed_snapshots(snapshots, of, days, values["close"], "one file"))
@@ -262,7 +262,7 @@ def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     return _FileBars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _FileBars:
+def _read_wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _FileBars:
     """Read the bars of a wide table, with one row per day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -289,7 +289,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _F
         raise InputError(path.name, ["has no instrument beside its days"])
     used = [column for _, _, by_field in series for column in by_field.values()]
     chosen = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
-    values = {name: column[chosen] for name, column in zip(used, numbers(path, table, used), strict=True)}
+    values = {name: column[chosen] for name, column in zip(used, float_columns(path, table, used), strict=True)}
     notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
     if returns:
         are = "hold log returns, which are not simple ones" if portbench else "are not said to be simple returns"
@@ -320,7 +320,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _F
     return _FileBars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _FileBars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
+def _snapshot_tables(bars: _FileBars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Return bars, instruments and corporate actions as tables of a snapshot."""
     size = bars.columns["instrument"].size
     data = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}

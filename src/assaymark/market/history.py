@@ -37,7 +37,7 @@ from assaymark.market.macro import (
     News,
     class_index,
     linked_macro,
-    read,
+    read_series,
     regimes,
     synthetic_fundamentals,
     templated_news,
@@ -120,7 +120,7 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
         if (count := table[name].null_count)
     ]
     if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
-        problems.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
+        problems.append(_summary_problem(unknown, "instruments have bars and are not in the table of instruments"))
     if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
         problems.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
     infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
@@ -148,7 +148,7 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     same = (np.diff(day).astype(int) == 0) & (np.diff(column) == 0)
     if twice := np.flatnonzero(same & (np.diff(micros) == 0)).tolist():
         named = [f"{ids[column[at]]}, {day[at]}" for at in twice]
-        raise InputError("bars", [_counted(named, "bars are there more than once with one known_at")])
+        raise InputError("bars", [_summary_problem(named, "bars are there more than once with one known_at")])
     grid = weekdays(day[0].astype(object), day[-1].astype(object)) if day.size else np.empty(0, "datetime64[D]")
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
@@ -178,12 +178,12 @@ def _floats(table: Any, name: str) -> np.ndarray:
     return np.asarray(table[name].to_numpy().astype(float))
 
 
-def _counted(names: Sequence[str], text: str) -> Problem:
+def _summary_problem(names: Sequence[str], text: str) -> Problem:
     """Return one problem for many places, with their number and the first of them."""
-    return Problem(some(names), f"{len(names)} {text}")
+    return Problem(first_names(names), f"{len(names)} {text}")
 
 
-def some(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """Return the first names and the number of the others, as text."""
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
@@ -256,7 +256,7 @@ class AsOf(Result):
         return tuple(instrument.id for instrument in self.instruments if instrument.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
-        """Return the last ``days`` closed days of a field of `instruments`; ``filled`` applies the gap rule."""
+        """Return the last ``days`` closed days of one field for all `instruments`; ``filled`` applies the gap rule."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
         if field not in self._history.bars:
@@ -318,12 +318,12 @@ class AsOf(Result):
         """Return the current reading of one macro series."""
         for series in self._history.macro:
             if series.id == name:
-                return read(series, self._at)
+                return read_series(series, self._at)
         raise UnknownNameError("macro series", name, [series.id for series in self._history.macro])
 
     def all_macro(self) -> tuple[MacroReading, ...]:
         """Return the current reading of every macro series."""
-        return tuple(read(series, self._at) for series in self._history.macro)
+        return tuple(read_series(series, self._at) for series in self._history.macro)
 
     def news(self, days: int = 30, instrument: str | None = None) -> tuple[News, ...]:
         """Return the news of the last ``days`` days, oldest first; with ``instrument``, only items about it."""

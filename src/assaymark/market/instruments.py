@@ -183,7 +183,7 @@ class CorporateAction:
         return f"{self.instrument}: {' and '.join(parts)}, ex-date {self.ex_date}"
 
 
-def _split_in(ratio: float) -> float:
+def _implied_split(ratio: float) -> float:
     """Return the split in a change of the factor; 1.0 if there is none."""
     large = max(ratio, 1.0 / ratio)
     if 1.0 <= ratio < _LEAST_SPLIT:
@@ -205,7 +205,7 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
     """Return the action implied by a change of the adjustment factor, or None if the change is rounding."""
     if abs(ratio - 1.0) <= _NOISE:
         return None
-    split = _split_in(ratio)
+    split = _implied_split(ratio)
     rest = ratio / split
     paid = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
     return CorporateAction(instrument, ex_date, split, float(f"{paid:.12g}"))  # the amount, without float noise

@@ -69,13 +69,13 @@ def regimes(
         raise InputError("index", ["regimes need a positive index without gaps"])
     labels = np.full(index.size, UNDEFINED, dtype="U9")
     if index.size >= slow:
-        ratio = _average(index, fast)[slow - fast :] / _average(index, slow)
+        ratio = _moving_average(index, fast)[slow - fast :] / _moving_average(index, slow)
         labels[slow - 1 :] = np.where(ratio > 1 + band, "bull", np.where(ratio < 1 - band, "bear", "sideways"))
     labels[drawdown(index, window) > crisis] = "crisis"
     return labels
 
 
-def _average(index: np.ndarray, days: int) -> np.ndarray:
+def _moving_average(index: np.ndarray, days: int) -> np.ndarray:
     """Compute the moving average over ``days`` values, shape (n - days + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(index)])
     return np.asarray((total[days:] - total[:-days]) / days)
@@ -258,7 +258,7 @@ class MacroReading:
     released: int | None = None
 
 
-def read(series: MacroSeries, at: int) -> MacroReading:
+def read_series(series: MacroSeries, at: int) -> MacroReading:
     """Return the reading of a series at ``at`` (seconds since 1970 in UTC): the newest period published by then."""
     current = series.released <= at
     if series.until is not None:

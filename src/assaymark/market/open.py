@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.history import AsOf, History, WideBars, seconds_up, some, wide_bars
+from assaymark.market.history import AsOf, History, WideBars, first_names, seconds_up, wide_bars
 from assaymark.market.instruments import (
     CLASSES,
     GAP_LIMIT,
@@ -26,7 +26,7 @@ from assaymark.market.instruments import (
     price_findings,
 )
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, class_index, released_after
-from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
+from assaymark.market.snapshot import Snapshot, cache_bars, cached_bars, check_files, read_manifest, read_table
 
 LONG_GAP = 30
 """A gap of up to this many weekdays is only a note, because it stays missing as a whole; a longer one is a problem."""
@@ -177,7 +177,7 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
     if bars is None:
         bars = _bars(manifest.id, read_table(folder, "bars", manifest), ids)
         if cache:
-            keep_bars(folder, manifest.digest, bars)
+            cache_bars(folder, manifest.digest, bars)
     return _store(manifest.id, manifest.origin.source, tables, bars, lags or {})
 
 
@@ -218,7 +218,7 @@ def _ids(name: str, table: Any) -> list[str]:
         if row["currency"]:
             currencies.setdefault(row["currency"], []).append(str(row["id"]))
     if len(currencies) > 1:
-        named = "; ".join(f"{currency}: {some(currencies[currency])}" for currency in sorted(currencies))
+        named = "; ".join(f"{currency}: {first_names(currencies[currency])}" for currency in sorted(currencies))
         text = f"a store holds one, and there are no exchange rates here ({named})"
         problems.append(Problem("currency", f"{text}; make one snapshot a currency"))
     if problems:
@@ -245,7 +245,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
                 problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
     if actions is not None:  # of unknown instruments, or with invalid amounts
         if strangers := sorted(set(actions["instrument"].to_pylist()) - {row["id"] for row in rows} - {None}):
-            problems.append(Problem(f"actions, {some(strangers)}", "is in no table of instruments"))
+            problems.append(Problem(f"actions, {first_names(strangers)}", "is in no table of instruments"))
         for kind, rule in (("split", "must be positive"), ("dividend", "must not be negative")):
             values = actions[kind].to_numpy().astype(float)
             bad = values <= 0 if kind == "split" else values < 0

@@ -125,8 +125,8 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     series = table_of("macro", {
         "ref_period": np.concatenate([np.empty(0, "datetime64[D]"), *(series.periods for series in macro)]),
         "value": np.concatenate([np.empty(0), *(series.values for series in macro)]),
-        "realtime_start": _instants(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
-        "realtime_end": _instants(np.concatenate([np.empty(0, np.int64), *ends])),
+        "realtime_start": _timestamps(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
+        "realtime_end": _timestamps(np.concatenate([np.empty(0, np.int64), *ends])),
         **{name: np.repeat(np.array([getattr(series, attribute) for series in macro], dtype=object), sizes)
            for name, attribute in attributes.items()},
     })  # fmt: skip
@@ -150,7 +150,7 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     values |= {
         "instrument": pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), ids),
         "event_date": history.days.astype("datetime64[D]")[rows],
-        "known_at": _instants(np.concatenate([history.known_at[row, column], later.known_at])),
+        "known_at": _timestamps(np.concatenate([history.known_at[row, column], later.known_at])),
         "adj_factor": np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor),
         "source": history.source, "snapshot": id,
     }  # fmt: skip
@@ -194,7 +194,7 @@ def table_of(name: str, columns: Mapping[str, Any]) -> Any:
     return pa.Table.from_arrays(arrays, schema=SCHEMAS[name])
 
 
-def stamped(bars: Any, **texts: str) -> Any:
+def with_texts(bars: Any, **texts: str) -> Any:
     """Return bars with one text in all rows of a column, such as the name of their snapshot."""
     for name, text in texts.items():
         place = SCHEMAS["bars"].get_field_index(name)
@@ -202,7 +202,7 @@ def stamped(bars: Any, **texts: str) -> Any:
     return bars
 
 
-def _instants(seconds: np.ndarray) -> Any:
+def _timestamps(seconds: np.ndarray) -> Any:
     """Convert seconds since 1970 to timestamps, missing for `_NEVER`."""
     open_ended = seconds == _NEVER
     micros = np.where(open_ended, 0, seconds) * 1_000_000
@@ -267,7 +267,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
                 detail = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
             rule = f"a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
             raise InputError(str(folder), [f"{detail}; {rule}"])
-        if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
+        if not any(_file_problem(folder, name, entry) for name, entry in there.files.items()):
             return
     for name, data in files.items():
         write_atomic(folder / f"{name}.parquet", data)
@@ -307,7 +307,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest) -> None:
     """Raise `LedgerError` unless every file of a snapshot matches its digest."""
-    wrong = [damage for name, entry in manifest.files.items() if (damage := _damage(folder, name, entry))]
+    wrong = [damage for name, entry in manifest.files.items() if (damage := _file_problem(folder, name, entry))]
     if wrong:
         again = "fetch the snapshot again: the same one puts back what is damaged"
         raise LedgerError(f"{folder}: {'; '.join(wrong)}; {again}")
@@ -355,7 +355,7 @@ def _hash_column(whole: Any, column: Any) -> None:
         whole.update(column.cast(bits).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
 
 
-def _damage(folder: Path, name: str, entry: FileEntry) -> str:
+def _file_problem(folder: Path, name: str, entry: FileEntry) -> str:
     """Return the problem with a file, or an empty text."""
     path = folder / f"{name}.parquet"
     try:
@@ -405,7 +405,7 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
         return None
 
 
-def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
+def cache_bars(folder: Path, key: str, bars: WideBars) -> None:
     """Write the cache of a snapshot, or do nothing if the folder cannot be written."""
     place, later = folder / "cache", bars.restated
     parts = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}

@@ -224,11 +224,11 @@ def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Seque
         shared = rng.standard_normal((window.days, 1)) * _TOGETHER
         weight = np.abs(_TOGETHER) * _SHARE
         mixed = np.sqrt(1 - weight) * stressed[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
-        stressed[window.rows] = mixed * _scaled(window.common)
+        stressed[window.rows] = mixed * _class_multipliers(window.common)
     return stressed
 
 
-def _scaled(multiple: float) -> np.ndarray:
+def _class_multipliers(multiple: float) -> np.ndarray:
     """Return the volatility multiplier of each class; crypto, volatile already, and cash take only a part of it."""
     part = np.array([1.0, 0.7, 1.0, 0.3, 1.0, 0.5])
     return 1.0 + (multiple - 1.0) * part
@@ -417,7 +417,7 @@ def _random_parts(
     level = speed[:, 0] / speed[calm, 0].mean()
     for window in windows:
         level[window.rows] *= window.common
-        beside[window.rows] *= _scaled(window.own)[class_of]
+        beside[window.rows] *= _class_multipliers(window.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
 
 

@@ -131,7 +131,7 @@ class Resamples:
 def all_resamples(clusters: int) -> Resamples:
     """Enumerate the C(2G-1, G) unordered draws of G clusters with replacement, with their shares of the G^G draws."""
     draws = np.array(list(combinations_with_replacement(range(clusters), clusters)))
-    times = _tally(draws, clusters)
+    times = _count_draws(draws, clusters)
     factorial = np.array([math.factorial(k) for k in range(clusters + 1)], dtype=np.float64)
     mass = factorial[clusters] / factorial[times].prod(axis=1)
     times.setflags(write=False)
@@ -150,7 +150,7 @@ def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None,
     rows = max(1, _CHUNK // clusters)
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
-        yield Resamples(_tally(rng.integers(0, clusters, size=(size, clusters)), clusters), None)
+        yield Resamples(_count_draws(rng.integers(0, clusters, size=(size, clusters)), clusters), None)
 
 
 def bootstrap_kappa(
@@ -398,7 +398,7 @@ def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats
     return np.stack([values[rows, order[rows, np.minimum(place, size - 1)]] for place in places])
 
 
-def _tally(draws: Ints, clusters: int) -> Counts:
+def _count_draws(draws: Ints, clusters: int) -> Counts:
     """Count each cluster in each row of ``draws``."""
     rows = draws.shape[0]
     places = draws + np.arange(0, clusters * rows, clusters)[:, None]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable, assembled, weight_problems, weight_shares
+from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable, assemble, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, duplicates
 from assaymark.rows import read
@@ -334,10 +334,10 @@ def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, .
             problems.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
         encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
-    return in_order(names.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+    return sorted_codes(names.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
-def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
+def sorted_codes(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
     """Return the sorted names that occur and each row's index among them; ``codes`` [rows] index ``names``."""
     used = np.bincount(codes, minlength=len(names)) > 0
     present = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
@@ -453,19 +453,19 @@ def score_table_of(
     asked[trajectory, judge] = True
     which, whose = np.nonzero(asked & ~scored & first[:, None])
     lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
-    return assembled(
+    return assemble(
         n, tuple(names["trajectory"][k] for k in ids[chosen]),
         [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
         (judges, tuple(names["family"][k] for k in codes["family"][order[first_rows]]), columns.dimensions, share),
         mean[chosen], opening[chosen], bool((counts > 1).any()),
-        _repeats(of, full, mean @ share, opening @ share, names["agent"]),
+        _repeated_cycles(of, full, mean @ share, opening @ share, names["agent"]),
         of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,
         left_out=tuple(names["trajectory"][k] for k in ids[first & ~full]), digest=columns.digest(share),
         lacking=lacking.reshape(-1, len(agents)), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
 
 
-def _repeats(
+def _repeated_cycles(
     of: Mapping[str, Ints], full: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
 ) -> dict[str, tuple[Floats, ...]]:
     """Return the aggregates [R, J, 2] (mean trial, first trial) of cycles that an agent decided more than once."""

@@ -90,7 +90,7 @@ def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], le
     """Test a mean paired difference of clustered items by a two-sided t test (Bell 2002)."""
     sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
-    return contrast_of(t_test(sums, counts, level), 0, n)
+    return to_contrast(t_test(sums, counts, level), 0, n)
 
 
 def bootstrap_contrast(
@@ -109,7 +109,7 @@ def _by_draws(
     checks.probability(source, "level", level)
     checks.whole(source, "resamples", resamples, least=1)
     tests = bootstrap_tests if source == "bootstrap_contrast" else flip_tests
-    return contrast_of(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
+    return to_contrast(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class TestSet:
     method: tuple[str, ...]
 
 
-def contrast_of(tests: TestSet, column: int, n: int) -> Contrast:
+def to_contrast(tests: TestSet, column: int, n: int) -> Contrast:
     """Convert one column of several tests to the public result."""
     bounded = not np.isnan(tests.low[column])
     low, high = (float(tests.low[column]), float(tests.high[column])) if bounded else (None, None)
@@ -137,7 +137,7 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> TestSet:
     """Compute `cluster_t` from cluster sums [G, K] and cluster sizes [G]."""
     g, n = counts.size, counts.sum()
     mean = sums.sum(axis=0) / n
-    difference = settle(mean)
+    difference = snap_to_zero(mean)
     if g < 2:
         nothing = np.full_like(difference, np.nan)
         method = ("cluster-t: one common cluster cannot be tested, p = 1",) * difference.size
@@ -156,7 +156,7 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> TestSet:
     return TestSet(difference, p, difference - half, difference + half, g, method)
 
 
-def settle(differences: Floats) -> Floats:
+def snap_to_zero(differences: Floats) -> Floats:
     """Set differences within float noise of zero to zero."""
     return np.where(np.abs(differences) <= _ZERO, 0.0, differences)
 
@@ -284,7 +284,7 @@ def _split(
         low, high = np.full((2, width), np.nan)
         if interval:
             low[:leading], high[:leading] = ends(sums[:, :leading], counts)
-        difference = settle(sums.sum(axis=0) / counts.sum())
+        difference = snap_to_zero(sums.sum(axis=0) / counts.sum())
         tests.append(TestSet(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
     return tests
@@ -407,7 +407,7 @@ def moderate(
     tested = counts >= FEWEST_CLUSTERS
     n = counts[tested].astype(np.float64)
     nu = n - 1
-    gap, variance = settle(gaps), variances[..., tested]
+    gap, variance = snap_to_zero(gaps), variances[..., tested]
     variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
     lead = gap.shape[:-1]
     mean = variance.mean(axis=-1) if n.size else np.zeros(lead)
@@ -613,7 +613,7 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
     tests = EffectiveT(*np.full((8, counts.size), np.nan))
     tests.clusters[:], tests.p[:] = counts, 1.0
     for k in np.flatnonzero(~tested & (counts > 0)).tolist():
-        tests.gap[k] = settle(differences[present[:, k], k].mean())
+        tests.gap[k] = snap_to_zero(differences[present[:, k], k].mean())
     # Pairs with the same clusters are tested together: all at once if nothing is missing.
     patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
     for p, rows in enumerate(patterns.T):
@@ -626,7 +626,7 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
 
 def effective_t(differences: Floats, table: Floats) -> EffectiveT:
     """Test each column of complete differences [..., n, pairs] by t with the effective number of clusters."""
-    gap, best = settle(differences.mean(axis=-2)), None
+    gap, best = snap_to_zero(differences.mean(axis=-2)), None
     for block in (1, 2):
         values = _blocks(differences, block)
         n = values.shape[-2]

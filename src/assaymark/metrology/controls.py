@@ -19,7 +19,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import Contrast, TestSet, contrast_of, holm, t_test
+from assaymark.metrology.contrasts import Contrast, TestSet, holm, t_test, to_contrast
 from assaymark.metrology.design import planning_mde
 from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
@@ -263,7 +263,7 @@ def _variants(table: ScoreTable, drops: Mapping[str, list[int]]) -> Floats:
     return np.stack([stacked.mean(axis=1), *(stacked[:, keep].mean(axis=1) for keep in drops.values())])
 
 
-def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Floats, int]:
+def _cluster_means(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Floats, int]:
     """Return the mean of ``reference`` [n, K] in the cluster of each record of ``onto``, and the number without one."""
     counts = np.bincount(table.cluster, minlength=len(table.clusters))
     sums = estimates.group_sums(reference, table.cluster, len(table.clusters))
@@ -298,7 +298,7 @@ class _Held:
         elif not honest.n:
             base, self.method = np.zeros((len(scores), table.n)), "difference from honest records"
         elif kind == "cell_b":
-            means, alone = _matched(self.reference.T, honest, table)
+            means, alone = _cluster_means(self.reference.T, honest, table)
             base, self.method = means.T, "mean difference from the honest mean of the same cluster"
             self.method += f" ({alone} without one: from the mean of all)" if alone else ""
         else:
@@ -346,7 +346,7 @@ class _Held:
         self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
     ) -> Measurement:
         """Convert one column of differences to a measurement."""
-        effect = None if state else contrast_of(self.tested, column, self.rows.size)
+        effect = None if state else to_contrast(self.tested, column, self.rows.size)
         return measured(name, {"cell": self.cell.kind, **labels}, effect, self.study, (self.rows.size, "trajectories"),
                         method or self.method, state or "ok", detail,
                         inputs=f"{self.honest.digest}+{self.cell.table.digest}")  # fmt: skip
@@ -528,7 +528,7 @@ def _summaries(
         more |= dict(zip(("q1", "median", "q3"), quartiles[k], strict=True)) if table.n else {}
         if k:
             more.pop("values", None)
-        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, table.n) if table.n else None,
+        yield measured(name, {**labels, "dimension": dimension}, to_contrast(tested, k, table.n) if table.n else None,
                        study, (table.n, "trajectories"), "mean panel score, quartiles by linear interpolation",
                        estimates.NO_SCORES, more, inputs=table.digest)  # fmt: skip
 
@@ -541,13 +541,13 @@ def _separation(cells: Mapping[str, _Held], names: Sequence[str], study: Study) 
     missing = [kind for kind in ("cell_a", "cell_b") if kind not in cells or not cells[kind].cell.table.n]
     tested = None
     if a is not None and b is not None and not missing:
-        base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
+        base, _ = _cluster_means(a.chosen, a.cell.table, b.cell.table)
         codes, at = np.unique(b.cell.table.cluster, return_inverse=True)
         tested = t_test(estimates.group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
     n = 0 if b is None else b.cell.table.n
     for k, dimension in enumerate(names):
         yield measured(
-            "cell.separation", {"dimension": dimension}, None if tested is None else contrast_of(tested, k, n), study,
+            "cell.separation", {"dimension": dimension}, None if tested is None else to_contrast(tested, k, n), study,
             (n, "trajectories of cell B"),
             "mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",
             f"not measured: no usable scores in {' and '.join(missing)}",

@@ -538,11 +538,11 @@ def length_matched_contrasts(cell: ControlCell, honest: ScoreTable, study: Study
         [contrasts.holm(p[:, 0]), *([contrasts.holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])]
     )
     for row, ((sums, cycles), pair, (test, n)) in enumerate(zip(meetings, pairs, tests, strict=True)):
-        before = contrasts.settle(sums[:, :k].sum(axis=0) / max(1, cycles.sum()))
+        before = contrasts.snap_to_zero(sums[:, :k].sum(axis=0) / max(1, cycles.sum()))
         for column, dimension in enumerate(honest.names):
             flipped = before[column] < 0
             high, low = pair[::-1] if flipped else pair
-            tested = None if test is None else contrasts.contrast_of(test, column, n)
+            tested = None if test is None else contrasts.to_contrast(test, column, n)
             if tested and flipped:
                 ends = (None, None) if tested.low is None or tested.high is None else (-tested.high, -tested.low)
                 tested = replace(tested, difference=-tested.difference + 0.0, low=ends[0], high=ends[1])

@@ -614,7 +614,7 @@ def _stated(estimate: Estimate) -> dict[str, JSON]:
     return {name: value for name, value in asdict(estimate).items() if name in ("estimate", "low", "high", "state")}
 
 
-def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
+def compare_with_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
     """Yield a run's comparison of one judge with people, as datasheet measurements; none without human grades.
 
     ``human.kappa``, ``.icc``, ``.bias``, ``.tpr`` and ``.tnr`` by dimension, and ``human.ceiling``, two people's kappa.

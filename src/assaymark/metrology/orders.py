@@ -25,7 +25,7 @@ from assaymark.metrology.contrasts import (
     pair_list,
     pairs_of,
     serial_tests,
-    settle,
+    snap_to_zero,
 )
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
@@ -303,7 +303,7 @@ class PairTests:
         seen = there.sum(axis=0)
         mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
         squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
-        difference, variance = settle(mean), squares / np.maximum(clusters - 1, 1)[:, None]
+        difference, variance = snap_to_zero(mean), squares / np.maximum(clusters - 1, 1)[:, None]
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)
         if consecutive:
@@ -326,12 +326,12 @@ class PairTests:
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """Return the inputs from which a reader can recompute the p-value of one pair."""
         values: dict[str, JSON] = {
-            "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
-            "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
-            "mean_variance": float(self.mean_variance[s]), "prior_df": _number(self.prior[k, s]),
+            "p": float(self.p[k, s]), "se": _finite_or_none(self.se[k, s]), "df": _finite_or_none(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": _finite_or_none(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": _finite_or_none(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            values |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
+            values |= {"rho": _finite_or_none(self.rho[k, s]), "effective": _finite_or_none(self.effective[k, s])}
         return values
 
     def method(self, k: int, s: int) -> str:
@@ -348,7 +348,7 @@ class PairTests:
         return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
@@ -462,7 +462,7 @@ def order_analysis(
     tests = {}
     for name, table in tables.items():
         if name in given_tests:
-            tests[name] = _given(given_tests[name], k)
+            tests[name] = _from_given(given_tests[name], k)
         else:
             pair_gaps = given_gaps.get(name)
             pair_gaps = pair_differences(table) if pair_gaps is None else _differences(pair_gaps, k)
@@ -548,7 +548,7 @@ def stability_state(
     return ("rests on", tuple(unseen)) if unseen else ("stable", ())
 
 
-def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
+def _from_given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     """Convert given tests (records or mappings with the fields of `SerialContrast`); no variance is borrowed."""
     records = {_pair("contrasts", key, agents): record for key, record in contrasts.items()}
     missing = [pair for pair in pair_list(agents) if pair not in records]
@@ -568,7 +568,7 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     require_p(_SOURCE, "contrasts", p)
     prior = np.where(tested, 0.0, np.nan)
     return ModeratedContrasts(
-        settle(column("gap")), clusters, tested, p, column("df"), column("se"), prior, zero, None, zero
+        snap_to_zero(column("gap")), clusters, tested, p, column("df"), column("se"), prior, zero, None, zero
     )
 
 

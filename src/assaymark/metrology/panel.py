@@ -23,7 +23,7 @@ from assaymark.metrology.contrasts import (
     flip_tests,
     holm_rows,
     pair_list,
-    settle,
+    snap_to_zero,
     t_test,
 )  # fmt: skip
 from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
@@ -463,7 +463,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
     gaps = np.full((pairs, panel.columns.shape[1]), np.nan)
     for pair, (sums, cycles) in enumerate(panel.meetings):
         if cycles.size:
-            gaps[pair] = settle(sums.sum(axis=0) / cycles.sum())
+            gaps[pair] = snap_to_zero(sums.sum(axis=0) / cycles.sum())
     for place, judge in enumerate(("", *judges)):
         rows, block = [], panel.block(place)
         if pairs and d:

@@ -21,7 +21,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import Contrast, cluster_t, settle
+from assaymark.metrology.contrasts import Contrast, cluster_t, snap_to_zero
 from assaymark.metrology.controls import measured
 from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
@@ -113,7 +113,7 @@ def anchor_measurements(
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
                 detail[which] = [str(agent) for _, agent in line]
             detail["flips"] = sum(
-                bool(settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0)
+                bool(snap_to_zero(first[a] - first[b]) * snap_to_zero(second[a] - second[b]) < 0)
                 for a, b in combinations(range(names.size), 2)
             )
         yield measured("anchor.shift", {"dimension": name}, contrast, study, (len(common), "trajectories"), method,

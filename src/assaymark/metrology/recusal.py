@@ -91,7 +91,7 @@ class OwnFamily:
 
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
     """Compute the contrast of two agents without judges' scores for their own family (Panickssery 2024)."""
-    table, interest = _checked("recusal_contrast", M, own)
+    table, interest = _check_table("recusal_contrast", M, own)
     checks.probability("recusal_contrast", "level", level)
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
     fit = RecusalFit.of(table, interest)
@@ -113,7 +113,7 @@ def recusal_p(
     M: ArrayLike, own: ArrayLike, borrow: bool = True, consecutive: bool = False
 ) -> dict[Pair, PairTest | None]:
     """Test every pair of agents on its recusal contrast, with all pairs together."""
-    table, interest = _checked("recusal_p", M, own)
+    table, interest = _check_table("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
     tests = gap_tests(fit.gaps(), fit.effects, borrow, consecutive)
     conflicts = np.asarray(interest.any(axis=0))
@@ -123,7 +123,7 @@ def recusal_p(
 
 def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
     """Estimate each judge's excess score for agents of its own family over the other judges' (Panickssery 2024)."""
-    table, interest = _checked("own_family", M, own)
+    table, interest = _check_table("own_family", M, own)
     checks.probability("own_family", "level", level)
     clusters, judges, agents = table.shape
     which = tuple(np.flatnonzero(interest.any(axis=1)).tolist())
@@ -239,7 +239,7 @@ def _judge_and_agent(judges: int, agents: int) -> Floats:
     return np.concatenate([np.eye(judges)[cells[0]], np.eye(agents)[cells[1]]], axis=1)
 
 
-def _checked(source: str, table: ArrayLike, own: ArrayLike) -> tuple[Floats, Bools]:
+def _check_table(source: str, table: ArrayLike, own: ArrayLike) -> tuple[Floats, Bools]:
     """Check scores [G, J, K] and own-family indicators [J, K], and return them as arrays."""
     scores = scores_of(source, "M", table, 3)
     return scores, interest_of(source, own, scores.shape[1:])

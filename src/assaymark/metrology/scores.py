@@ -161,7 +161,7 @@ def score_table(
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
     problems = [
         *_judgment_problems(calls, by_id, scale),
-        *(twice + _several([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
+        *(twice + _ambiguous([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
     ]
     if not calls:
         problems.append(Problem("", "none given; judge the trajectories first"))
@@ -214,7 +214,7 @@ def score_table(
     for row in rows:
         digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
-    return assembled(
+    return assemble(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
         any(len(graded) > 1 for graded in trials.values()), _repeats(by_id.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64), trials=aggregates,
@@ -224,7 +224,7 @@ def score_table(
     )  # fmt: skip
 
 
-def assembled(
+def assemble(
     n: int, trajectories: tuple[str, ...], groups: Sequence[tuple[tuple[str, ...], Ints]],
     panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
     repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
@@ -318,7 +318,7 @@ def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decisi
         )
         if len(names) > 1
     ]
-    problems += _several([(call.judge, call.family) for call in calls], "one judge has one family")
+    problems += _ambiguous([(call.judge, call.family) for call in calls], "one judge has one family")
     places = {id(call): f"{call.trajectory}, {call.judge}, trial {call.trial}" for call in calls}
     for place, times in Counter(places.values()).items():
         if times > 1:
@@ -333,7 +333,7 @@ def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decisi
     return problems
 
 
-def _several(pairs: Iterable[tuple[str, str]], rule: str) -> list[Problem]:
+def _ambiguous(pairs: Iterable[tuple[str, str]], rule: str) -> list[Problem]:
     """List a problem for every name that is paired with several others."""
     by_name: dict[str, set[str]] = defaultdict(set)
     for name, other in pairs:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from assaymark.errors import LISTED, InputError, Problem, table_problem
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.columns import KNOWN, TEXTS, in_order, name_problems, named_dimensions, numeric_columns
+from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns, sorted_codes
 from assaymark.metrology.sums import Codes, NotStreamableError, ScoreSums, Shard, TableSpec, count, total, whole_weights
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
@@ -330,7 +330,7 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
         encoded = column.unify_dictionaries().combine_chunks()
         texts = encoded.dictionary.cast(pa.string()).to_pylist()
         codes = encoded.indices.to_numpy()
-    return in_order(texts, codes)
+    return sorted_codes(texts, codes)
 
 
 def _ids(table: pa.Table, name: str) -> Ints:

@@ -157,7 +157,7 @@ class ScoreSums:
                 raise InputError("scores", problems)
             makers = tuple((first | second)[name] for name in names[0])
         both = ((part.lineups, part.places, part.cycles, part.scores) for part in (sums, two))
-        lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
+        lineups, places, cycles, scores = merge_equal(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
             self.layout, names[0], names[1], names[2],
             tuple(a + b for a, b in zip(sums.tables, two.tables, strict=True)), sums.sizes + two.sizes, lineups, places,
@@ -207,7 +207,7 @@ def total(parts: Iterable[ScoreSums]) -> ScoreSums:
     return reduce(lambda sums, other: sums + other, parts)
 
 
-def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def merge_equal(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Merge equal line-ups and clusters; return them sorted, with the sums of their cycles and scores."""
     key = np.concatenate([places[:, None], lineups], axis=1) if paired else places[:, None]
     distinct, place = np.unique(key, axis=0, return_inverse=True)
@@ -366,7 +366,7 @@ def count(part: Shard, layout: TableSpec) -> ScoreSums:
         x, y = rows.length.astype(np.int64), np.add.reduce([column.astype(np.int64) for column in aggregate])
         lengths = tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))
     shape = (len(part.formats), g, len(layout.pairs))
-    gathers = gathered(layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:]))
+    gathers = merge_equal(layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:]))
     return ScoreSums(
         layout, part.agents, part.clusters, part.formats,
         tuple(table.reshape(*shape, levels, levels) for table, levels in zip(tables, layout.levels, strict=True)),
@@ -393,7 +393,7 @@ def _complete(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
             fresh |= part.cycle[first][1:] != part.cycle[first][:-1]
         regular = bool(fresh.all())
     if not regular:
-        return _gathered_rows(part, judges)
+        return _gather_rows(part, judges)
     _require_order(part, first)
     # Views, not copies: row k of every trajectory belongs to one judge.
     columns = tuple(tuple(column[int(k) :: judges] for k in order) for column in part.scores)
@@ -422,7 +422,7 @@ def _require_order(part: Shard, rows: slice) -> None:
         raise NotStreamableError("the rows are not in the order of their trajectories")
 
 
-def _gathered_rows(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
+def _gather_rows(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
     """Gather the rows the slow way, for parts with a missing row of some judge."""
     _require_order(part, slice(None))
     new = np.ones(part.trajectory.size, dtype=bool)

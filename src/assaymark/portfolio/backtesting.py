@@ -21,10 +21,10 @@ from assaymark.portfolio.optimisers import (
     Status,
     Validator,
     equal_risk_contribution,
+    evenly,
     inverse_volatility,
     max_sharpe,
     min_variance,
-    spread,
 )
 
 Days = NDArray[np.intp]
@@ -97,17 +97,17 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     checker.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
     desired, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
     if earned is not None:
-        checker.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
-        checker.none_of(earned < -1, "returns", "must not be below -1", earned)
+        checker.forbid(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
+        checker.forbid(earned < -1, "returns", "must not be below -1", earned)
     if desired is not None:
         missing = np.isnan(desired)
         empty: Bools = np.asarray(missing.all(axis=-1))
         part = missing & ~empty[..., None] if missing.sum() > empty.sum() * desired.shape[-1] else np.zeros(1, np.bool_)
-        if checker.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
+        if checker.forbid(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
             desired = checker.weights("targets", desired, rows=~empty, least=0.0)
         if earned is not None and desired.shape[-2:] != earned.shape:
             checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {desired.shape})")
-    checker.settle()
+    checker.raise_for_errors()
     assert desired is not None
     assert earned is not None
     single = desired.ndim == 2
@@ -124,7 +124,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
         for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
             first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
             checker.add("returns", f"asset {asset} is held on day {first}, but has no return there")
-    checker.settle()
+    checker.raise_for_errors()
     nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
     before = np.zeros((count, days.size, n_assets))
     weights, value = np.zeros((count, n_assets)), np.ones(count)
@@ -195,19 +195,19 @@ class Strategy:
         table = checker.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
         if table is not None:
-            checker.none_of(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
-            checker.none_of(table < -1, "window", "returns must not be below -1", table)
+            checker.forbid(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
+            checker.forbid(table < -1, "window", "returns must not be below -1", table)
             if names.shape != table.shape[1:]:
                 checker.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
         for name in sorted(set(names.ravel().tolist()) - set(CLASSES)):
             checker.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
-        checker.settle()
+        checker.raise_for_errors()
         assert table is not None
         listed: Bools = np.asarray(~np.isnan(table).any(axis=0))
         if not listed.any():
             raise NotMeasurableError(f"{self.name}: no asset has a return on every day of the window")
         returns, names, n = table[:, listed], names[listed], int(np.count_nonzero(listed))
-        part, status = spread(n, np.arange(n)), STATUSES[0]
+        part, status = evenly(n, np.arange(n)), STATUSES[0]
         if self.name == "60/40":  # 60 % equally over the equities, 40 % equally over the bonds
             part = np.zeros(n)
             for kind, share in (("equity", 0.6), ("bond", 0.4)):
@@ -219,7 +219,7 @@ class Strategy:
             self.name == "momentum"
         ):  # the fifth of the assets that grew most, in equal parts; ties at the edge stay in
             grown = np.prod(1.0 + returns, axis=0)
-            part = spread(n, grown >= np.sort(grown)[-max(1, round(WINNERS * n))])
+            part = evenly(n, grown >= np.sort(grown)[-max(1, round(WINNERS * n))])
         elif self.name in (*_BY_COVARIANCE, "maximum-sharpe"):
             if returns.shape[0] < 2:
                 raise NotMeasurableError("a covariance of fewer than two days is undefined")
@@ -263,7 +263,7 @@ def schedule(
             checker.add("signals", f"day {day} must be within {allowed}")
     if any(later <= earlier for earlier, later in pairwise(days)):
         checker.add("signals", "must increase")
-    checker.settle()
+    checker.raise_for_errors()
     assert table is not None
     used = [day for day in (days if chosen.rebalances else days[:1]) if day + delay < table.shape[0]]
     choices = tuple((day + delay, chosen.choose(table[day + 1 - window : day + 1], classes)) for day in used)
@@ -370,7 +370,7 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
     >>> performance([1.0, 1.0, 1.0]).undefined["sharpe"]
     'undefined: the returns do not vary'
     """
-    values = _checked(nav, rf, periods)
+    values = _check_nav(nav, rf, periods)
     n = values.size - 1
     if n == 0:
         reasons = dict.fromkeys(FIGURES, "undefined: one value has no return")
@@ -399,7 +399,7 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
     downside = float(np.sqrt(np.mean(np.minimum(returns, 0.0) ** 2))) * float(np.sqrt(periods))
     if downside == 0:
         undefined["sortino"] = "undefined: no return is negative"
-    fall = _deepest(values)
+    fall = _drawdown(values)
     if fall.peak is None or cagr is None:
         undefined["calmar"] = "undefined: there is no drawdown" if fall.peak is None else undefined["cagr"]
     sortino = None if downside == 0 else excess / downside
@@ -410,10 +410,10 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
     """Compute the maximum drawdown and its position; the first value counts as a high."""
-    return _deepest(_checked(nav, 0.0, 1))
+    return _drawdown(_check_nav(nav, 0.0, 1))
 
 
-def _deepest(values: Floats) -> Drawdown:
+def _drawdown(values: Floats) -> Drawdown:
     highs = np.maximum.accumulate(values)
     falls = values / highs - 1.0
     trough = int(np.argmin(falls))
@@ -424,14 +424,14 @@ def _deepest(values: Floats) -> Drawdown:
     return Drawdown(float(falls[trough]), peak, trough, trough + int(again[0]) if again.size else None)
 
 
-def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
+def _check_nav(nav: ArrayLike, rf: float, periods: int) -> Floats:
     checker = Validator("performance")
     values = checker.array("nav", nav, (1,))
-    if values is not None and checker.none_of(~np.isfinite(values), "nav", "must be finite", values):
-        checker.none_of(values <= 0, "nav", "must be greater than 0", values)
+    if values is not None and checker.forbid(~np.isfinite(values), "nav", "must be finite", values):
+        checker.forbid(values <= 0, "nav", "must be greater than 0", values)
     checker.number("rf", rf, -1e9, 1e9, "a finite number")
     checker.number("periods", periods, 1, 1e9, "at least 1")
-    checker.settle()
+    checker.raise_for_errors()
     assert values is not None
     return values
 
@@ -441,7 +441,7 @@ Method = Literal["historical", "normal"]
 
 def value_at_risk(returns: ArrayLike, level: float = 0.95, *, method: Method = "historical") -> float:
     """Compute the loss that the worst 1 - level of the periods reached or exceeded, as a positive share."""
-    days = _risk_checked("value_at_risk", returns, level, method)
+    days = _check_returns("value_at_risk", returns, level, method)
     if method == "historical":
         return -float(np.quantile(days, 1.0 - level))
     return -float(days.mean()) - NormalDist().inv_cdf(1.0 - level) * float(days.std(ddof=1))
@@ -449,7 +449,7 @@ def value_at_risk(returns: ArrayLike, level: float = 0.95, *, method: Method = "
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
     """Compute the mean loss of the periods beyond the value at risk, as a positive share (CVaR of PortBench, T2)."""
-    days = _risk_checked("expected_shortfall", returns, level, method)
+    days = _check_returns("expected_shortfall", returns, level, method)
     if method == "historical":
         # A place that is a whole number up to rounding is that number: 0.1 of 10 steps is 1 step.
         count = int((days.size - 1) * (1.0 - level) + 1e-9) + 1
@@ -458,16 +458,16 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Metho
     return -float(days.mean()) + float(days.std(ddof=1)) * normal.pdf(normal.inv_cdf(level)) / (1.0 - level)
 
 
-def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) -> Floats:
+def _check_returns(source: str, returns: ArrayLike, level: float, method: str) -> Floats:
     """Return the checked returns, or raise one error that lists everything wrong with them."""
     if method not in get_args(Method):
         raise UnknownNameError("method", method, get_args(Method))
     checker = Validator(source)
     days = checker.array("returns", returns, (1,))
-    if days is not None and checker.none_of(~np.isfinite(days), "returns", "must be finite", days):
-        checker.none_of(days < -1, "returns", "must not be below -1", days)
+    if days is not None and checker.forbid(~np.isfinite(days), "returns", "must be finite", days):
+        checker.forbid(days < -1, "returns", "must not be below -1", days)
     checker.number("level", level, 0.5, 1.0, "from 0.5 to below 1 (0.95 looks at the worst 5 %)")
-    checker.settle()
+    checker.raise_for_errors()
     assert days is not None
     if method == "normal" and days.size == 1:
         raise NotMeasurableError("a normal loss is undefined: one return has no standard deviation")

@@ -85,8 +85,8 @@ class Order:
     weight: float | None = None
 
     def __str__(self) -> str:
-        size = "" if self.quantity is None else f" {shown(self.quantity)}"
-        share = "" if self.weight is None else f" at weight {shown(self.weight)}"
+        size = "" if self.quantity is None else f" {format_value(self.quantity)}"
+        share = "" if self.weight is None else f" at weight {format_value(self.weight)}"
         return f"{self.side!s:.20}{size} {self.symbol!s:.40}{share}"
 
 
@@ -139,7 +139,7 @@ class Settled:
     stale: tuple[str, ...] = ()
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a number from an agent's reply, which may be any value."""
     if isinstance(value, int) and abs(value) >= 1e15:
         return "a number of more than 15 digits"  # too long to convert to a float or to text
@@ -265,7 +265,7 @@ class _DaySettler:
             raise _Unfillable("bad-order", f"needs {choice}")
         value = amounts[0]
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
-            raise _Unfillable("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
+            raise _Unfillable("bad-quantity", f"must be a number up to {_MOST:g} (got {format_value(value)})")
         if order.side != "target" and value <= 0:
             raise _Unfillable("bad-quantity", f"must be above 0 (got {value:g})")
         if order.weight is not None and value and self.nav_before <= 0:
@@ -523,7 +523,7 @@ class _Reconciler:
                 reason = "its stated price has no bar to be held against"
                 self.unchecked.append(Unchecked(step.name, "fill", symbol, reason))
             elif _differ(fill.price, rule, self.tolerance.cash):
-                location = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
+                location = _locate(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
                 mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, location))
         self.check("fill", mismatches)
         return explained
@@ -554,7 +554,7 @@ class _Reconciler:
         mismatches: list[Mismatch] = []
         if _differ(after.cash, expected, self.tolerance.cash):
             bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
-            location = _lies(after.cash - settled, bars, units, self.tolerance.cash)
+            location = _locate(after.cash - settled, bars, units, self.tolerance.cash)
             mismatches.append(Mismatch(step.name, "cash", "", after.cash, expected, location))
         self.check("cash", mismatches)
 
@@ -564,7 +564,7 @@ def _differ(stated: float, recomputed: float, slack: float) -> bool:
     return abs(stated - recomputed) > slack + 1e-12 * max(abs(stated), abs(recomputed))
 
 
-def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: float) -> Where:
+def _locate(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: float) -> Where:
     """Locate an amount relative to the value of ``units`` at the closes and the high-low ranges of their bars."""
     if not bars:
         return ""

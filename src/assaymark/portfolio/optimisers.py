@@ -50,7 +50,7 @@ class Solution:
         self.weights.flags.writeable = False
 
 
-def spread(n: int, chosen: Bools | NDArray[np.intp]) -> Floats:
+def evenly(n: int, chosen: Bools | NDArray[np.intp]) -> Floats:
     """Return equal weights over the chosen of ``n`` assets."""
     weights = np.zeros(n)
     weights[chosen] = 1.0
@@ -142,8 +142,8 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
         j = int(np.argmax(slope))
         # Where the amounts are large (almost no risk), rounding alone makes slopes, and the search would cycle.
         if slope[j] <= _EPS * max(1e4, 64 * float(y.sum())) or stalled > n:
-            return _polished(support, y, b, scale, iteration)
-        ray = _take_in(support, y, j, float(slope[j]))
+            return _refine(support, y, b, scale, iteration)
+        ray = _enter(support, y, j, float(slope[j]))
         if ray is not None:
             return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
         # Move to the minimiser over the held assets; drop every asset whose weight would turn negative on the way.
@@ -173,7 +173,7 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
     raise NotMeasurableError(f"the active set did not settle within {most} steps on {n} assets")
 
 
-def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None:
+def _enter(support: Support, y: Floats, j: int, slope: float) -> Floats | None:
     """Add an asset, replacing a held one if needed; return a ray if the objective decreases along it without bound."""
     column, schur = support.column(j)
     if schur > _STEEP:
@@ -201,7 +201,7 @@ def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None
     return None
 
 
-def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
+def _refine(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
     """Return the minimiser after one step of iterative refinement, with its violation of the optimality conditions."""
     active = support.held
     better = y[active] + support.solve(b[active] - support.matrix[active] @ y)
@@ -239,12 +239,12 @@ class Validator:
         """Add one problem."""
         self.problems.append(Problem(argument, problem))
 
-    def settle(self) -> None:
+    def raise_for_errors(self) -> None:
         """Raise an InputError with all problems, if there are any."""
         if self.problems:
             raise InputError(self.source, self.problems)
 
-    def none_of(self, bad: Bools, argument: str, problem: str, values: Floats) -> bool:
+    def forbid(self, bad: Bools, argument: str, problem: str, values: Floats) -> bool:
         """Add a problem with the number of bad entries and the first of them; True if none is bad."""
         if not bad.any():
             return True
@@ -284,20 +284,18 @@ class Validator:
         if matrix.shape[0] != matrix.shape[1]:
             self.add("cov", f"must be square (got shape {matrix.shape})")
             return None
-        if not self.none_of(~np.isfinite(matrix), "cov", "must be finite", matrix):
+        if not self.forbid(~np.isfinite(matrix), "cov", "must be finite", matrix):
             return None
-        self.none_of(np.diag(matrix) < 0, "cov", "variances must not be negative", np.diag(matrix))
+        self.forbid(np.diag(matrix) < 0, "cov", "variances must not be negative", np.diag(matrix))
         if not np.array_equal(matrix, matrix.T):
             apart = np.abs(matrix - matrix.T)
-            self.none_of(
-                apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart
-            )
+            self.forbid(apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart)
             matrix = (matrix + matrix.T) / 2
         return matrix
 
     def weights(self, argument: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
         """Return finite, non-negative weights whose rows sum to ``least`` to 1, rescaled where a sum was rounded."""
-        weights = brought_to_one(weights)
+        weights = normalise_sums(weights)
         # Most rows of a schedule keep the position (NaN), so only the others are selected and checked.
         used = weights if rows is None else weights[rows]
         if not used.size:
@@ -309,16 +307,16 @@ class Validator:
         ):  # fmt: skip
             return weights
         apart = weights if rows is None else np.where(rows[..., None], weights, 0.0)
-        if not self.none_of(~np.isfinite(apart), argument, "weights must be finite", apart):
+        if not self.forbid(~np.isfinite(apart), argument, "weights must be finite", apart):
             return weights
-        self.none_of(apart < 0, argument, "weights must not be negative", apart)
+        self.forbid(apart < 0, argument, "weights must not be negative", apart)
         totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
         rule = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
-        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), argument, f"weights {rule}", totals)
+        self.forbid((totals > 1 + SLACK) | (totals < least - SLACK), argument, f"weights {rule}", totals)
         return weights
 
 
-def brought_to_one(weights: Floats) -> Floats:
+def normalise_sums(weights: Floats) -> Floats:
     """Divide weights by their sum if only rounding keeps it from 1 (within `SUM_TOLERANCE`)."""
     totals = np.asarray(weights.sum(axis=-1, keepdims=True))
     off = np.abs(totals - 1.0)
@@ -330,7 +328,7 @@ def covariance_of(source: str, cov: ArrayLike) -> Floats:
     """Return ``cov`` as a symmetric matrix, or raise an InputError that lists everything wrong with it."""
     checker = Validator(source)
     matrix = checker.covariance(cov)
-    checker.settle()
+    checker.raise_for_errors()
     assert matrix is not None
     return matrix
 
@@ -363,9 +361,9 @@ def simple_returns(prices: ArrayLike) -> Floats:
     checker = Validator("simple_returns")
     table = checker.array("prices", prices, (2,))
     if table is not None:
-        checker.none_of(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
-        checker.none_of(table <= 0, "prices", "must be greater than 0", table)
-    checker.settle()
+        checker.forbid(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
+        checker.forbid(table <= 0, "prices", "must be greater than 0", table)
+    checker.raise_for_errors()
     assert table is not None
     returns = np.full_like(table, np.nan)
     returns[1:] = table[1:] / table[:-1] - 1.0
@@ -405,7 +403,7 @@ def inverse_volatility(cov: ArrayLike) -> Solution:
     sizes = volatilities(covariance_of("inverse_volatility", cov))
     live = sizes > 0
     if not live.any():
-        return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     weights = np.zeros(sizes.size)
     weights[live] = 1.0 / sizes[live]
     return Solution(weights / weights.sum(), "optimal" if live.all() else "zero-variance", None, 0, "closed form")
@@ -455,7 +453,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     sizes = volatilities(matrix)
     live = sizes > 0
     if not live.any():
-        return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
     # The point at which x * (Cx) = 1, and its largest distance from that (infinite: no such point).
     n, absolute, error, steps = scaled.shape[0], np.abs(scaled), np.inf, _LIMIT
@@ -495,7 +493,7 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
         shares = checker.weights("weights", shares)
         if matrix is not None and matrix.shape[0] != shares.size:
             checker.add("weights", f"must have one entry per asset of cov (got {shares.size} for {matrix.shape[0]})")
-    checker.settle()
+    checker.raise_for_errors()
     assert shares is not None
     assert matrix is not None
     parts = shares * (matrix @ shares)
@@ -559,18 +557,18 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     means, matrix = problems.array("mu", mu, (1,)), problems.covariance(cov)
     problems.number("rf", rf, -np.inf, np.inf, "a finite number")
     if means is not None:
-        problems.none_of(~np.isfinite(means), "mu", "must be finite", means)
+        problems.forbid(~np.isfinite(means), "mu", "must be finite", means)
         if matrix is not None and matrix.shape[0] != means.size:
             problems.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
     n = 0 if means is None else means.size
     mask: Bools = np.ones(n, dtype=np.bool_) if allowed is None else np.asarray(allowed)
     if mask.dtype != np.bool_ or mask.shape != (n,):
         problems.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
-    problems.settle()
+    problems.raise_for_errors()
     assert means is not None
     assert matrix is not None
     if not mask.any():
-        return Solution(spread(n, np.arange(n)), "empty", None, 0, "equal weight")
+        return Solution(evenly(n, np.arange(n)), "empty", None, 0, "equal weight")
     excess = means - rf
     # A cash account that earns rf up to rounding must not look like an arbitrage.
     excess[np.abs(excess) <= 1e-12 * max(abs(rf), float(np.abs(means).max()))] = 0.0
@@ -580,12 +578,12 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
         scaled = correlations("max_sharpe", matrix[np.ix_(live, live)], sizes[live])
     riskless = mask & (sizes == 0) & (excess > 0)
     if riskless.any():
-        return Solution(spread(n, riskless & (excess == excess[riskless].max())), "zero-variance", None, 0, "corner")
+        return Solution(evenly(n, riskless & (excess == excess[riskless].max())), "zero-variance", None, 0, "corner")
     if not (excess[live] > 0).any():
         ratio = np.where(live, excess / np.where(sizes > 0, sizes, 1.0), -np.inf)
         ratio = ratio if live.any() else np.where(mask, excess, -np.inf)
         corner = np.flatnonzero(ratio == ratio.max())[:1]
-        return Solution(spread(n, corner), "no-positive-excess", None, 0, "corner")
+        return Solution(evenly(n, corner), "no-positive-excess", None, 0, "corner")
     minimum = minimise(scaled, excess[live] / sizes[live])
     return _solution(minimum, live, sizes, scaled, excess, "unbounded")
 
@@ -622,7 +620,7 @@ def min_variance(cov: ArrayLike) -> Solution:
     live = sizes > 0
     scaled = correlations("min_variance", matrix[np.ix_(live, live)], sizes[live]) if live.any() else matrix
     if not live.all():
-        return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "corner")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "corner")
     minimum = minimise(scaled, 1.0 / sizes)
     return _solution(minimum, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
 

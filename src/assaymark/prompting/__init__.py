@@ -664,3 +664,5 @@ def lines_of(text: str) -> list[str]:
 
 
 _moment = lru_cache(maxsize=4096)(datetime.fromisoformat)
+Read, flagged, latest, no_json = Parsed, with_flags, latest_time, is_not_json  # their names in 0.1
+shown, text_of, whole, word_of = brief, bounded_text, whole_number, choice

@@ -21,8 +21,8 @@ from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import board_rows, study_levels
 from assaymark.report.page import asset, used_rules
-from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
+from assaymark.report.portbench import index as bench
+from assaymark.report.portbench.index import BenchmarkIndex, BenchRun
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun

@@ -20,7 +20,7 @@ from assaymark.report.datasheet.reading import datasheet_path, index_sheets
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import study_levels
 from assaymark.report.page import Frame, Link, Site
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, bench_lede, bench_levels
+from assaymark.report.portbench.index import BenchmarkIndex, BenchRun, bench_lede, bench_levels
 from assaymark.report.records.calls import reveal
 from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.levels import season_levels

@@ -88,7 +88,7 @@ def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
 
 
 def tally_words(reached: Mapping[str, int]) -> str:
-    """How many claims reach each level, in one line."""
+    """Format the number of claims at each level as one line."""
     return ", ".join(f"{count(reached[level])} {TALLY[level]}" for level in LEVELS)
 
 

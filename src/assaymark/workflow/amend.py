@@ -192,11 +192,11 @@ def make_controls(
         cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=causes)
         result += cells
         made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, causes.values())))
-        inputs, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
+        inputs, noun = (honest, "records") if kind == "fact_flip" else (material, "contexts")
         sources[kind] = len(inputs)
-        lines.append(f"{kind}: {made[kind]} of {count} made, from {sources[kind]} {of}")
+        lines.append(f"{kind}: {made[kind]} of {count} made, from {sources[kind]} {noun}")
         ranked = sorted(reasons[kind].items(), key=lambda item: (-item[1], item[0]))
-        lines += [f"  {times} {of} gave none: {reason}" for reason, times in ranked[:_SHOWN]]
+        lines += [f"  {times} {noun} gave none: {reason}" for reason, times in ranked[:_SHOWN]]
         lines += [f"  and {len(ranked) - _SHOWN} more reasons"] if len(ranked) > _SHOWN else []
     note("making controls", len(wanted), len(wanted))
     if len(result) == len(decisions):

@@ -92,12 +92,12 @@ def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
 
 def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
     """Return a function for `run_all` that names the judge and the reason if a reply is unusable."""
-    asked: dict[str, PlannedCall[Any, Any]] = {}
+    by_key: dict[str, PlannedCall[Any, Any]] = {}
 
     def reason_of(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
-        if not asked:  # computing keys is slow, and most runs never need them
-            asked.update({item.call.key: item for item in planned})
-        planned_call = asked[call.key]
+        if not by_key:  # computing keys is slow, and most runs never need them
+            by_key.update({item.call.key: item for item in planned})
+        planned_call = by_key[call.key]
         reason = planned_call.read(reply).reason
         return None if reason is None else (planned_call.judge.name, reason)
 
@@ -160,7 +160,7 @@ def run_all(
     _LOG.info("%s: %s", stage, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = cost_callback(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": budget, "on_reply": on_reply, **run_options(engine)}
+    paid = {"budget": budget, "on_reply": on_reply, **run_options(engine)}
     # First one call to each paid model that has several calls and has not replied on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -168,8 +168,8 @@ def run_all(
             by_model.setdefault(call.model, []).append(call)
     tried, canaries = None, list[CallSpec]()
     if by_model:
-        ledger.responded |= {model for model, (_, answered) in ledger.standing().items() if answered}
-        canaries = [some[0] for model, some in by_model.items() if model not in ledger.responded and len(some) > 1]
+        ledger.responded |= {model for model, (_, answered) in ledger.answer_counts().items() if answered}
+        canaries = [group[0] for model, group in by_model.items() if model not in ledger.responded and len(group) > 1]
         ledger.responded |= by_model.keys()
     if canaries:
         tried = run_calls(ledger, canaries, models, watch=Watch(), **paid)
@@ -184,9 +184,9 @@ def run_all(
         for call in calls:
             if not call.model.startswith("reference/") and len(before[call.model]) < _LOOKED_AT:
                 before[call.model].append(call)
-        asked = {call.key: call for some in before.values() for call in some}
-        for key, reply in ledger.replies(asked):
-            watch.replied(asked[key], reply)
+        recent = {call.key: call for group in before.values() for call in group}
+        for key, reply in ledger.replies(recent):
+            watch.replied(recent[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
         progress=counts(stage), watch=watch, **paid,
@@ -200,7 +200,7 @@ def run_all(
         deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
     # A call that its model rejected is sent again once the model has replied to others; a second rejection counts.
-    answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
+    answered = ledger.answer_counts() if any(failure.refused for failure in tried.failed) else {}
     alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
@@ -220,7 +220,7 @@ def print_raised(models: Mapping[str, Model]) -> None:
 
 def budget_of(models: Mapping[str, Model]) -> SpendLimit | None:
     """Return the budget that these models are paid from; None if there is none."""
-    return models.purse if isinstance(models, Models) else None
+    return models.budget if isinstance(models, Models) else None
 
 
 def prices_of(models: Mapping[str, Model]) -> Prices:
@@ -248,8 +248,8 @@ def ask(
     """Return the replies to the calls of one judge by key; only calls without a stored reply are made."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
-        how = models, engine or EngineChoice()
-        return require_replies(folder, ledger, calls, *how, f"{stage} {judge}", judge, unusable)[0]
+        settings = models, engine or EngineChoice()
+        return require_replies(folder, ledger, calls, *settings, f"{stage} {judge}", judge, unusable)[0]
 
 
 def require_replies(
@@ -355,22 +355,22 @@ class Canaries:
         budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if budget is None else budget.emptied(),
+                ledger, calls, self.models, budget=None if budget is None else budget.fresh(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
-        asked = {call.key: call for call in calls}
+        by_key = {call.key: call for call in calls}
         # Drop the provider from the reason, because the name of the model has it.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
         self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
         ended = {*replies, *(failure.key for failure in summary.failed)}
         for call in (call for call in calls if call.key not in ended):
-            ours = (call.model.partition("/")[0], "budget")
-            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            starts = (call.model.partition("/")[0], "budget")
+            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(starts))
             self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
-            call, missed = asked[key], False
+            call, missed = by_key[key], False
             if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is accepted
                 try:
                     missed = not isinstance(strict_reply(reply.text), dict)
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {problem}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
+        return [(by_key[failure.key], reason) for failure, reason in failed if failure.refused]
 
     def require(self) -> None:
         """Raise `ModelError` that lists all problems, if there are any."""
@@ -464,8 +464,8 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         limit = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
-    whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(limit, tariff, strict)
+    registry = models if isinstance(models, Models) else Models(models, {})
+    return registry.paid_from(limit, tariff, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,8 +497,8 @@ def forecast(
 ) -> Forecast:  # fmt: skip
     """Estimate the calls of each model in the stages of a run, and their sum; ``notes`` are lines on the rest."""
     calls: dict[str, tuple[str, CallSpec]] = {}
-    for stage, some in stages.items():
-        for call in some:
+    for stage, group in stages.items():
+        for call in group:
             calls.setdefault(call.key, (stage, call))
     pending = set(calls)
     if folder.has_ledger:
@@ -509,8 +509,8 @@ def forecast(
         counts[call.model][step] += 1
         if key in pending:
             rest[call.model].append(call)
-    estimates = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
-             for name, of in sorted(counts.items())]  # fmt: skip
+    estimates = [CostEstimate(name, tally, tally.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+             for name, tally in sorted(counts.items())]  # fmt: skip
     lines = []
     for estimate in estimates:
         each = ", ".join(f"{stage} {n:,}" for stage, n in estimate.stages.items())
@@ -619,11 +619,11 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
     with Ledger.open(folder.ledger, create=False) as ledger:
         prices = stored_prices(ledger)
         for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            calls = ledger.load(some, dict(texts))
-            replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
-            cheap = ledger.batches.answered_in_batches(some)
-            for key, call in zip(some, calls, strict=True):
+            chunk = keys[start : start + _AT_ONCE]
+            calls = ledger.load(chunk, dict(texts))
+            replies, attempts = dict(ledger.replies(chunk)), ledger.attempt_counts(chunk)
+            cheap = ledger.batches.answered_in_batches(chunk)
+            for key, call in zip(chunk, calls, strict=True):
                 new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in texts)
                 texts.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)

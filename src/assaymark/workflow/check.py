@@ -214,10 +214,10 @@ def check(
     >>> result.claims[0].claim.statement
     'north ranks first of the two agents on the overall score in the scores of these 2 judges.'
     """
-    asked = map, scale, judges, family, cluster, cluster_order, without, human
+    options = map, scale, judges, family, cluster, cluster_order, without, human
     if (
         isinstance(table, (str, Path))
-        and not any(asked)
+        and not any(options)
         and pairs is None
         and Path(table).is_file()
         and is_large(Path(table))
@@ -282,9 +282,9 @@ def _add_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) ->
     """Return the result with what its judges did on pairs added: both orders, and wins of their own family."""
     with watched(silent):
         checked = check(pairs, family=family)
-    strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
-    if strange or not checked.read.orders:
-        problem = f"its judges are not those of the table: {abridge(strange)}" if strange else (
+    unknown = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
+    if unknown or not checked.read.orders:
+        problem = f"its judges are not those of the table: {abridge(unknown)}" if unknown else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
         raise InputError(checked.read.source, [Problem("--pairs", problem)])
@@ -456,18 +456,18 @@ def _default_plan(
 ) -> tuple[ScoreColumns, Study]:
     """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
     # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
-    agent, asked, scored = _coverage(columns)
-    limits, failed = MissingLimits(), asked & ~scored
+    agent, planned, scored = _coverage(columns)
+    limits, failed = MissingLimits(), planned & ~scored
     of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
-    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ asked.astype(float))
-    by_judge = failed.sum(axis=0) / np.maximum(1, asked.sum(axis=0))
+    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ planned.astype(float))
+    by_judge = failed.sum(axis=0) / np.maximum(1, planned.sum(axis=0))
     over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
             reason = "every judge has so many that they are read as not asked for"
             notes.append(f"{count_of(lost, 'rows')} without a score: {reason}")
         columns = columns.only(columns.usable)
-        asked = _coverage(columns)[1]
+        planned = _coverage(columns)[1]
     # Agreement is Krippendorff's alpha if some judge has no row at all for some answer: the design did not ask for
     # it. Rows without a score are failed replies; they leave kappa, or the intraclass correlation, on the answers
     # that every judge scored, and so does a table of several formats, as each has a gate of its own.
@@ -475,7 +475,7 @@ def _default_plan(
     # Shares of wins, and scores between the ends of 0..1, are not categories: kappa would round them to 0 and 1.
     between = read.scale == (0, 1) and bool(((columns.scores > 0) & (columns.scores < 1)).any())
     form = "icc" if between or not read.levels else None
-    if not asked.all() and len(columns.names.get("format", ())) < 2:
+    if not planned.all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
     changes: dict[str, Any] = {}
     if len(read.dimensions) == 1:  # the score on its only dimension is the overall score
@@ -497,16 +497,16 @@ def _coverage(columns: ScoreColumns) -> tuple[NDArray[np.int64], Bools, Bools]:
     if "derivation" in codes and "honest" in columns.names["derivation"]:
         honest = codes["derivation"] == columns.names["derivation"].index("honest")
     answers, first, place = np.unique(codes["trajectory"][honest], return_index=True, return_inverse=True)
-    asked, scored = (np.zeros((answers.size, len(columns.names["judge"])), dtype=bool) for _ in range(2))
+    planned, scored = (np.zeros((answers.size, len(columns.names["judge"])), dtype=bool) for _ in range(2))
     judge, usable = codes["judge"][honest], columns.usable[honest]
-    asked[place, judge], scored[place[usable], judge[usable]] = True, True
-    return codes["agent"][honest][first], asked, scored
+    planned[place, judge], scored[place[usable], judge[usable]] = True, True
+    return codes["agent"][honest][first], planned, scored
 
 
 def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: MeasuredTable) -> TableView:
     """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
-    agent, asked, scored = _coverage(columns)
+    agent, planned, scored = _coverage(columns)
     if lost := int((~scored).sum()):
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
@@ -522,14 +522,14 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
             groups |= dict.fromkeys(joined, joined)
     parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda names: (-len(names), names))
     if len(parts) > 1:
-        named = "; ".join(abridge(part) for part in parts)
-        left.append(f"no item that the same judges scored connects these parts, so they cannot be tested: {named}")
+        listed = "; ".join(abridge(part) for part in parts)
+        left.append(f"no item that the same judges scored connects these parts, so they cannot be tested: {listed}")
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
     empty, copied = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")
     return TableView(
         source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
         **{name: getattr(read, name) for name in copied}, left=(*left, *measured.notes), answers=size["trajectory"],
         agents=size["agent"], clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
-        missing=int(empty.sum()) + int((~asked).sum()) * columns.scores.shape[1],
+        missing=int(empty.sum()) + int((~planned).sum()) * columns.scores.shape[1],
         orders={judge: dict(counts) for judge, counts in read.orders.items()},
     )  # fmt: skip

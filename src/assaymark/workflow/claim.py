@@ -145,8 +145,8 @@ class VerifiedRun:
         with self.guard(path), Ledger.open(ledger_at, create=False) as ledger:
             audit = ledger.audit()
             for problem in audit.differences:
-                named = _OBJECT.match(problem)
-                file = path.parent / "objects" / named[1] if named else path
+                match = _OBJECT.match(problem)
+                file = path.parent / "objects" / match[1] if match else path
                 self.report(file if file.is_file() else path, problem)
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
@@ -179,10 +179,10 @@ class VerifiedRun:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
         before, listed = len(self.differences), dict[str, str]()
         with self.guard(folder.sums):
-            there = runs.published_files(folder)
+            present = runs.published_files(folder)
             if not folder.sums.is_file():
-                if there:
-                    text = f"{len(there)} files that are handed on have no digest on record"
+                if present:
+                    text = f"{len(present)} files that are handed on have no digest on record"
                     self.notes += (f"{self.name(folder.sums)}: is not there; {text}; they were {_BEFORE}, or cut off",)
                 return
             for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
@@ -190,10 +190,10 @@ class VerifiedRun:
                     listed[part[2]] = part[1]
                 else:
                     self.report(folder.sums, f"is damaged at line {number}")
-            for name in sorted({*listed, *there}):
-                if listed.get(name) != there.get(name):
-                    text = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
-                    self.report(folder.path / name, text if name in there else "is gone")
+            for name in sorted({*listed, *present}):
+                if listed.get(name) != present.get(name):
+                    text = f"has the sha256 {present.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
+                    self.report(folder.path / name, text if name in present else "is gone")
         if len(self.differences) == before:
             self.same += (f"{self.name(folder.sums)}: {count_of(len(listed), 'handed-on files')}",)
 

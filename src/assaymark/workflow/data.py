@@ -42,9 +42,9 @@ def origin_summary(manifest: Manifest) -> RenderableType:
     text.append(clean(manifest.id, 80), style="bold")
     text.append(f"\nfrom {clean(origin.source, 60)}, asked {_minute(origin.retrieved_at)}")
     text.append(f"\nlicence: {clean(origin.licence, 200)}")
-    asked = ", ".join(f"{name} {value}" for name, value in origin.query.items() if value not in (None, "", [], {}))
-    if asked:
-        text.append(f"\nasked for: {clean(asked, 300)}")
+    query = ", ".join(f"{name} {value}" for name, value in origin.query.items() if value not in (None, "", [], {}))
+    if query:
+        text.append(f"\nasked for: {clean(query, 300)}")
     for remark in origin.notes:
         text.append(f"\nnote: {clean(remark, 300)}", style="yellow")
     return text
@@ -230,9 +230,9 @@ def pull(
 
     if source not in sources.SOURCES:
         raise UnknownNameError("source", source, [*LOCAL, *sources.SOURCES])
-    asked = sources.SOURCES[source]
-    if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
-        fields.setdefault(asked.key_option, environment[asked.key_variable])
+    fetcher = sources.SOURCES[source]
+    if fetcher.key_option and fetcher.key_variable and environment.get(fetcher.key_variable):
+        fields.setdefault(fetcher.key_option, environment[fetcher.key_variable])
     request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=fields)
     return _write(folder, sources.pull(source, request, now=now, progress=watching()))
 

@@ -64,8 +64,8 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     if beside and stored_draw(folder) is not None:
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
-        asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        labels = import_labels(path.name, data, cycles, asked, frame.scale)
+        dimensions = dict.fromkeys((*frame.dimensions, AGGREGATE))
+        labels = import_labels(path.name, data, cycles, dimensions, frame.scale)
         store_grades(folder, [HumanGrade(**grade) for grade in labels])
         return len(labels)
     if season:

@@ -85,12 +85,12 @@ class Labelling:
                 members = self.texts.members()
                 self._shown.update(self.texts.show({cycle: members[cycle] for cycle in self.draw.units}))
         sheets, order = self.sheets, Random(f"{self.sheets.key}/{grader}")
-        named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
+        id_of = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
         units = []
         for cycle in sheets.cycles[grader]:
             groups = list[LabelCycle]()
             for material, texts in self._shown[cycle]:
-                labels = [LabelText(named[member], sections) for member, sections in texts.items()]
+                labels = [LabelText(id_of[member], sections) for member, sections in texts.items()]
                 order.shuffle(labels)
                 groups.append((material, tuple(labels)))
             order.shuffle(groups)
@@ -100,8 +100,8 @@ class Labelling:
             units.append([((("", gold.material),) if gold.material else (), (text,))])
         order.shuffle(units)
         cycles = tuple(group for groups in units for group in groups)
-        asked = self.texts
-        return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
+        shown = self.texts
+        return LabelSheet(sheets.run, grader, shown.scale, shown.questions, shown.instructions, sheets.salt, cycles)
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
         """Return the current labels of one person by id."""
@@ -145,8 +145,8 @@ class Labelling:
         """Return the progress of each person, and facts of the draw, as JSON."""
         graders = {}
         for grader in self.sheets.graders:
-            labels, ids, every = self.labels(grader), self.ids_of(grader), set(self.dimensions)
-            graded = sum(every <= labels[name]["scores"].keys() for name in ids if name in labels)
+            labels, ids, dimensions = self.labels(grader), self.ids_of(grader), set(self.dimensions)
+            graded = sum(dimensions <= labels[name]["scores"].keys() for name in ids if name in labels)
             graders[grader] = {"texts": len(ids), "graded": graded, "missing": len(ids) - graded}
             if self.sheets.gold:
                 scores = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
@@ -180,10 +180,10 @@ def open_labelling(
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
-    asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
-    if asked and sheets is not None and sheets.handed:
+    changed = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
+    if changed and sheets is not None and sheets.handed:
         raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
-    if draw is None or asked:
+    if draw is None or changed:
         size = len(draw.units) if draw is not None and number is None else number
         draw = draw_cycles(folder, size, now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
@@ -358,12 +358,12 @@ def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     effects = [(abs(item.value), (item.labels["high"], item.labels["low"])) for item in measured
             if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.value]  # fmt: skip
     comparisons = labelling.texts.judged() if effects else None
-    asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
-    asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
+    targets = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
+    targets += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
     guess = DifferenceSpread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
     rows: list[dict[str, JSON]] = []
-    for effect, pairs in asked:
+    for effect, pairs in targets:
         cycles, spread = (needed_labels(effect, guess, **plan), guess) if comparisons is None else most_needed(
             comparisons, 0, pairs, effect, measured, **plan
         )  # fmt: skip
@@ -438,7 +438,7 @@ class Texts:
 
 def _record_texts(folder: RunFolder) -> Texts:
     frame, store = frame_of(folder), Store(folder)
-    every, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
+    decisions, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
     rubric: Rubric = find_rubric("v1.0")
     if STUDY.holds(folder):
         locked = open_locked(folder)
@@ -446,9 +446,9 @@ def _record_texts(folder: RunFolder) -> Texts:
         for judge in study.judges:
             judges.append(Agent(judge.name, judge.family, model=judge.model.partition("/")[2]))
         keep, rules = study.records.keep_names, study.inference
-    people = [*{decision.agent.id: decision.agent for decision in every}.values(), *judges]
+    people = [*{decision.agent.id: decision.agent for decision in decisions}.values(), *judges]
     names = blinding_names(people)
-    context_of = {decision.record_id: decision.context_id for decision in every}
+    context_of = {decision.record_id: decision.context_id for decision in decisions}
 
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
         by_context: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -457,7 +457,7 @@ def _record_texts(folder: RunFolder) -> Texts:
                 by_context[context_of[member]][cycle].append(member)
         by_cycle: defaultdict[str, ShownCycle] = defaultdict(list)
         for context_id, context in store.each_context(by_context):
-            of_context = [decision for decision in every if decision.context_id == context_id]
+            of_context = [decision for decision in decisions if decision.context_id == context_id]
             material, texts = people_blocks(of_context, context, names, keep)
             sections = _sections(material)
             for cycle, members in by_context[context_id].items():
@@ -500,8 +500,8 @@ def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[LabelSection, ...]:
 
 def _plain(people: Iterable[Agent], names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that blinding leaves in texts."""
-    every = {name for person in people for name in (person.id, person.family) if name}
-    return tuple(sorted(name for name in every if anonymise(name, names).text == name))
+    all_names = {name for person in people for name in (person.id, person.family) if name}
+    return tuple(sorted(name for name in all_names if anonymise(name, names).text == name))
 
 
 def _title(name: str) -> str:
@@ -523,8 +523,8 @@ def _table_texts(folder: RunFolder) -> Texts:
     table = read.table.to_pydict()
     # Show a column with a name of `_MATERIAL`, such as the prompt, unless it has a role or holds no sentences.
     used = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
-    there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
-    columns = (_column_texts(rows, column, read.row) for column in there if column not in used)
+    candidates = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
+    columns = (_column_texts(rows, column, read.row) for column in candidates if column not in used)
     contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     texts: dict[str, tuple[str, str]] = {}
     problems = []
@@ -593,12 +593,12 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
         problem = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
         raise InputError(str(folder.path), [Problem("", problem)])
     decisions, study = Store(folder).read(DECISIONS), None
-    asked = find_rubric(rubric)
+    criteria = find_rubric(rubric)
     if STUDY.holds(folder):
         locked = open_locked(folder)
-        study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
+        study, criteria, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return SamplingFrame(*human_labels.honest_records(decisions), asked.names, asked.scale, seed, human)
+    return SamplingFrame(*human_labels.honest_records(decisions), criteria.names, criteria.scale, seed, human)
 
 
 def draw_cycles(

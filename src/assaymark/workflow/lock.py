@@ -557,16 +557,16 @@ def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Mod
 
 
 def _model_problems(
-    place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
+    place: str, spec: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
     argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
     unfit: str = "",
 ) -> Iterator[Problem]:  # fmt: skip
     """Yield the problems of a model and its arguments; a built-in model must be among ``built_in`` if given."""
-    model = asked.model
+    model = spec.model
     if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)
     elif built_in is not None and model.startswith("reference/") and model not in (names := sorted(built_in)):
         yield Problem(f"{place}.model", f"{model} {unfit}: {', '.join(names)}")
     else:
-        problems = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
+        problems = (*argument_problems(model, spec.args), *provider_argument_problems(model, spec.args))
         yield from (Problem(f"{place}.args", problem) for problem in problems)

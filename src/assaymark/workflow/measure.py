@@ -41,11 +41,11 @@ def measure_behaviour(store: Store, locked: Locked) -> list[Measurement]:
     """Measure the behaviour of a study's own agents; empty for imported records."""
     if locked.study.substrate is None:
         return []
-    asked: defaultdict[str, list[Decision]] = defaultdict(list)
+    by_context: defaultdict[str, list[Decision]] = defaultdict(list)
     for decision in store.read(DECISIONS):
         if decision.derivation.kind == "honest" and decision.replicate == 1:
-            asked[decision.context_id].append(decision)
-    conduct = (behaviour_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
+            by_context[decision.context_id].append(decision)
+    conduct = (behaviour_of(one, context) for name, context in store.each_context() for one in by_context.get(name, ()))
     return list(metrology.conduct_measurements(conduct, locked.study.inference.level))
 
 
@@ -136,12 +136,12 @@ def _measurements(
         measurements += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # The scores of a faultless judge, for control records whose construction fixes them.
     # Controls made by this package have known scores on the scale 1..5 only.
-    ours = study.scale != SCALE and MADE_HERE
+    skipped = study.scale != SCALE and MADE_HERE
     entries = (
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: scores for name, scores, source in entries if source != ours}
+    fixed = {name: scores for name, scores, source in entries if source != skipped}
     fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
     measurements += metrology.known_measurements(tables, known_scores(locked, oracle, fixed_scores), study)
     if study.contamination is not None:
@@ -174,10 +174,10 @@ def _measurements(
         name: {AGGREGATE: sum(share[dimension] * value for dimension, value in answer.items()), **answer}
         for name, answer in _mean_scores(store.read(PROBE) if answered else ()).items()
     }
-    asked = [record for record in records if record.record_id in answers]
+    probed = [record for record in records if record.record_id in answers]
     measurements += metrology.probe_measurements(
-        plan, answers, agents={decision.record_id: decision.agent.id for decision in asked},
-        cycles={row.record_id: row.cycle for row in asked}, clusters={row.record_id: row.cluster for row in asked},
+        plan, answers, agents={decision.record_id: decision.agent.id for decision in probed},
+        cycles={row.record_id: row.cycle for row in probed}, clusters={row.record_id: row.cluster for row in probed},
         study=study,
     )  # fmt: skip
     # Numbers checked against the context, which the chance rate needs as well. Contexts are indexed one at a time: all

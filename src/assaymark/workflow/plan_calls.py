@@ -58,7 +58,7 @@ class ClaimDesign:
 
 
 PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
-"""Default prices of a record and of a judge call, which count calls; ``human`` is the price of a grade by a person."""
+"""Default prices, by which a cost is a number of judge calls; ``human`` would be the price of a grade by a person."""
 
 
 def claim_design(
@@ -98,11 +98,11 @@ def claim_design(
     levels = designs.detectable_levels(len(comparisons.agents), share * study.inference.alpha)
     level = levels[0] if len(claim.subjects) == 1 else levels[1]
     v = {part: float(estimated[0][part][scale]) for part in reliability.PARTS if part != "trial"}
-    asked = max(1, round(trials))
+    trials_now = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
     trial = float(np.mean([0.0 if variance is None else variance for variance in noise]))
-    v |= {"disagreement": max(0.0, v["disagreement"] - trial / asked), "trial": trial}
-    now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": asked}
+    v |= {"disagreement": max(0.0, v["disagreement"] - trial / trials_now), "trial": trial}
+    now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": trials_now}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])

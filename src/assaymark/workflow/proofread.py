@@ -303,15 +303,15 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
         raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {saved.format!r:.80})")])
     compared = (verdict.claim for verdict in saved.verdicts if verdict.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    agents, named = tuple(saved.agents), dict[str, str]()
+    agents, alias_of = tuple(saved.agents), dict[str, str]()
     for alias in aliases:
         name, equals, agent = (part.strip() for part in alias.partition("="))
         if not equals or not name:
             raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {alias!r:.80})')])
         if agent not in agents:
             raise UnknownNameError("agent", agent, agents)
-        named[name] = agent
-    names = RunNames(agents, scores, named)
+        alias_of[name] = agent
+    names = RunNames(agents, scores, alias_of)
     items = saved.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
     sizes = {

@@ -120,7 +120,7 @@ def call_progress(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
     if not folder.has_ledger:
         return {}
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return ledger.standing()
+        return ledger.answer_counts()
 
 
 def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:

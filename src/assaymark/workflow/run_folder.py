@@ -76,8 +76,8 @@ class RunFolder:
     @property
     def ledger(self) -> Path | str:
         """The store of calls, attempts, replies and source bytes: a file here, or the database named in this folder."""
-        named = self.ledger_url
-        return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
+        url_file = self.ledger_url
+        return url_file.read_text(encoding="utf-8").strip() if url_file.is_file() else self.path / "ledger.db"
 
     @property
     def has_ledger(self) -> bool:
@@ -175,12 +175,12 @@ def missing(path: Path, noun: str, advice: str = "") -> InputError:
         names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
     except OSError:
         return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
-    kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
+    similar_kind = [name for name in names if path.suffix and name.endswith(path.suffix)]
     if similar := get_close_matches(path.name, names, n=2):
         problem += f"; did you mean {' or '.join(str(path.parent / name) for name in similar)}?"
-    elif kin:
-        more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
-        problem += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
+    elif similar_kind:
+        more = f" and {len(similar_kind) - _LISTED} more" if len(similar_kind) > _LISTED else ""
+        problem += f"; there is {', '.join(str(path.parent / name) for name in similar_kind[:_LISTED])}{more}"
     return InputError(str(path), [Problem("", problem)])
 
 
@@ -388,7 +388,7 @@ _NEW = ".new-"
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
     """Make ``site`` hold the pages that ``write`` puts into an empty folder; returns their paths in the site."""
     earlier = site_files(site, season, plan_hash)
-    ours = (site / MANIFEST).is_file()
+    existed = (site / MANIFEST).is_file()
 
     def say(files: Iterable[str]) -> None:
         about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}
@@ -408,7 +408,7 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
                     (site / name).parent.mkdir(parents=True, exist_ok=True)
                     (Path(staged) / name).replace(site / name)
         except BaseException:
-            if not ours:
+            if not existed:
                 (site / MANIFEST).unlink(missing_ok=True)
             raise
     for name in set(earlier) - set(names):

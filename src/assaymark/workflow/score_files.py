@@ -134,12 +134,12 @@ class MeasuredTable(Result):
             text.append(f"few clusters ({most}): this rests on normal errors{pair}")
         text.append(f"{len(self.measurements)} measurements")
         for level in LEVELS[:2]:
-            those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-            for verdict in those[:_LISTED]:
+            verdicts = [verdict for verdict in self.verdicts if verdict.publication_level == level]
+            for verdict in verdicts[:_LISTED]:
                 also = f" Say also: {verdict.condition}" if verdict.condition else ""
                 text.append(f"{TAGS[level]}: {verdict.claim.statement}{also}")
-            if len(those) > _LISTED:
-                text.append(f"and {len(those) - _LISTED} more {TALLY[level]}")
+            if len(verdicts) > _LISTED:
+                text.append(f"and {len(verdicts) - _LISTED} more {TALLY[level]}")
         written = [] if self.out is None else [f"written to {self.out}"]
         return [*text, tally_words(self.tally), *written]
 
@@ -404,7 +404,7 @@ def computing_of(
     """Return the settings from the options of the command line; None if none is given."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
-    from assaymark.engine.compute import way
+    from assaymark.engine.compute import backend_named
 
     how = how or ("ray" if address is not None else "processes")
     problems = []
@@ -416,7 +416,7 @@ def computing_of(
         problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
     if problems:
         raise InputError("measure", problems)
-    return Computing(way(how), workers, address, deadline_s)
+    return Computing(backend_named(how), workers, address, deadline_s)
 
 
 def folder_sums(
@@ -445,14 +445,14 @@ def folder_sums(
     if unread:
         raise InputError(str(folder), [Problem(name, f"cannot be read ({exc.strerror})") for name, exc in unread])
     threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
-    asked = {
+    settings = {
         "weights": None if weights is None else dict(weights),
         "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
         "scale": list(scale),
     }
     chunks = [
         # The key is the digest, not the path: a moved folder is not summed again, a changed file is.
-        Chunk(name, {"sha256": sha256, **asked}, {"path": str(path.absolute()), "threads": threads})
+        Chunk(name, {"sha256": sha256, **settings}, {"path": str(path.absolute()), "threads": threads})
         for name, path, sha256 in zip(names, paths, digests, strict=True)
     ]
     problems: list[Problem] = []

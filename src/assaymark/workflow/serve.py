@@ -251,8 +251,8 @@ def open_server(
     path: Path, host: str = HOST, port: int = PORT, *, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
     """Return a server of a folder; the caller runs ``serve_forever`` and closes it."""
-    named = set() if host in EVERY else {host}
-    return listen(RunServer(path, frozenset({*named, *allowed})), host, port)
+    hosts = set() if host in EVERY else {host}
+    return listen(RunServer(path, frozenset({*hosts, *allowed})), host, port)
 
 
 def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHTTPServer:

@@ -75,10 +75,10 @@ class JudgingSession:
         unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
             asking.check_plan_hash(self.folder, ledger, self.locked)
-            calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
+            calls, sent, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                how = self.models, engine, stage + again, "the judges", None if again else unusable
-                asked += asking.require_replies(self.folder, ledger, calls, *how)[1]
+                settings = self.models, engine, stage + again, "the judges", None if again else unusable
+                sent += asking.require_replies(self.folder, ledger, calls, *settings)[1]
                 judgments = parse_judgments(planned, ledger)
                 bad = {
                     item.call.key: item
@@ -88,7 +88,7 @@ class JudgingSession:
                 calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
                     break
-            return judgments, asked
+            return judgments, sent
 
     @cached_property
     def analysed(self) -> Analysed:
@@ -238,8 +238,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                         answers[decision.cycle][decision.agent.id] = decision.record_id
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
                 met = ((pair, by_agent) for pair in pairs for by_agent in answers.values() if pair <= by_agent.keys())
-                asked = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
-                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], asked)
+                probed = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
+                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], probed)
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
@@ -301,15 +301,15 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
-    asked = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
-    calls = [question.call for question in asked]
+    planned = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
+    calls = [question.call for question in planned]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        how = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
-        replies, sent = asking.require_replies(folder, ledger, calls, *how)
+        settings = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
+        replies, sent = asking.require_replies(folder, ledger, calls, *settings)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
-    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in asked]
+    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in planned]
     for line in asking.unusable_decisions(decisions):
         say(line)
     asking.print_raised(models)
@@ -379,10 +379,10 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
 
     def judged(number: int) -> Iterable[CallSpec]:
         """Return each judge's call on decision ``number``, counted from 0; decisions with reasons come first."""
-        there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
-        if number >= len(there) or not outside:
+        eligible = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
+        if number >= len(eligible) or not outside:
             return []
-        first = there[number] if there[number].rationales else with_placeholder(there[number])
+        first = eligible[number] if eligible[number].rationales else with_placeholder(eligible[number])
         replaced = [first if decision.record_id == first.record_id else decision for decision in decisions]
         shown: Any = user_messages(replaced, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)
@@ -419,7 +419,7 @@ def work(place: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=asking.budget_of(models),
+            ledger, models, budget=asking.budget_of(models),
             progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip

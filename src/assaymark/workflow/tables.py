@@ -259,13 +259,13 @@ class Store:
         plain = [name for name in arrow.column_names if name != "record"]
         pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
         data, path, manifest = sink.getvalue(), self._path(table.name), self._manifest()
-        there = file_sha256(path) if path.is_file() else None
+        existing = file_sha256(path) if path.is_file() else None
         entry = {
-            "sha256": hashlib.sha256(data).hexdigest(), "previous": there, "content": content_digest(arrow),
+            "sha256": hashlib.sha256(data).hexdigest(), "previous": existing, "content": content_digest(arrow),
             "rows": arrow.num_rows, "basis": _basis_digest(basis),
         }  # fmt: skip
         stored = manifest.get(table.name)
-        if stored is not None and there == entry["sha256"] and all(stored[name] == entry[name] for name in _SAME):
+        if stored is not None and existing == entry["sha256"] and all(stored[name] == entry[name] for name in _SAME):
             return
         entry["seal"] = _entry_seal(table.name, entry)
         write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})

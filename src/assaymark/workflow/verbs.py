@@ -115,11 +115,11 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     """Estimate the calls and the cost of `assaymark run`."""
     runs.read_lock(folder)
     study = parse_study(text, source)
-    there = study.substrate is None or (folder.tables / "manifest.json").is_file()
+    prepared = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Cycles that do not exist yet are cut into a temporary folder.
-    with nullcontext("") if there else TemporaryDirectory() as path:
-        target = folder.require() if there else RunFolder(Path(path) / "run")
-        if not there:
+    with nullcontext("") if prepared else TemporaryDirectory() as path:
+        target = folder.require() if prepared else RunFolder(Path(path) / "run")
+        if not prepared:
             prepare(target, study)
         check_plan(target, study, source, models)
         stages, notes = _planned_stages(target, study)

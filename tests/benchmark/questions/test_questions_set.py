@@ -61,8 +61,8 @@ def test_the_composition_of_the_set_is_that_of_the_paper(whole):
         assert all(0 <= weight <= 1 for weight in one.answer.weights.values())
     assert 0.05 < np.mean([one.answer.value == 1.0 for one in of(asked, "T3")]) < 0.25  # at the cap
     for count in (0, 1, 7, 778):  # counts are kept whatever they are
-        assert sum(qa.shared_out({"T1": count}).values()) == count
-        values = qa.shared_out({"T6": 2 * count}).values()
+        assert sum(qa.split_counts({"T1": count}).values()) == count
+        values = qa.split_counts({"T6": 2 * count}).values()
         assert (sum(values), {value % 2 for value in values} <= {0}) == (2 * count, True)
 
 
@@ -177,11 +177,11 @@ def test_nothing_after_a_day_changes_its_prompt(market, small):
     assert other == tuple(one for one in small.questions if one.split == "train") != ()
     for row in (400, 1500, 2700):
         later = shaken(market, market.days[row].astype(object))
-        one, two = (qa.day_of(found, row, window=252, instruments=None) for found in (market, later))
+        one, two = (qa.view_of(found, row, window=252, instruments=None) for found in (market, later))
         assert np.array_equal(one.returns, two.returns, equal_nan=True)
         assert one.regime("CR") == two.regime("CR")
         for draw in (
-            lambda day: templates.rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
+            lambda day: templates.draw_rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
             lambda day: templates.regime_call(day, "RE", lookback=60),
             lambda day: day.context(day.ids, regime="", most=50),
         ):

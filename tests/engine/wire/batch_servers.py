@@ -37,11 +37,11 @@ class Held:
 
 @dataclass
 class Host:
-    """What the providers share: their batches, bills, and how they misbehave.
+    """Base of the fake providers: their batches, bills, and misbehaviour.
 
-    ``verdict`` says what becomes of a call the n-th time it is asked: None for a reply, ``busy``, ``bad``, ``flagged``,
-    ``expired`` or ``nothing``; ``polls`` is how often a batch is still running when it is looked at. Before the results
-    come ``more_lines``, ``said`` are answers to the next requests, and ``whole`` objects that were answered, by type.
+    ``verdict`` returns the outcome of a call at its n-th attempt: None for a reply, ``busy``, ``bad``, ``flagged``,
+    ``expired`` or ``nothing``; ``polls`` is the number of polls at which a batch is still running. ``more_lines``
+    precede the results, ``said`` are answers to the next requests, and ``whole`` objects that were sent, by type.
     """
 
     verdict: Callable[[str, int], str | None] = lambda _key, _times: None

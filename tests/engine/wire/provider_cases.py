@@ -106,7 +106,7 @@ FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def format_of(request: Received) -> str:
-    """Which of `FORMATS` a request is in."""
+    """The one of `FORMATS` that a request has."""
     return next(end for end in FORMATS if request.path.partition("?")[0].endswith(end))
 
 
@@ -200,7 +200,7 @@ class Bench:
         return self.server.request
 
     def failure(self, *script: Any, match: str, **more: Any) -> ModelError:
-        """What a call fails with that is answered so: asked once, in one line, and no key in any traceback."""
+        """Return the error of a call with this answer: sent once, one line, and no key in any traceback."""
         with pytest.raises(ModelError, match=match) as caught:
             self.reply(*script, **more)
         assert len(self.server.requests) == 1  # the SDK did not try again

@@ -57,7 +57,7 @@ class ProviderServer:
 
 
 class Receiving(BaseHTTPRequestHandler):
-    """What a step answers through; ``received`` is the request."""
+    """The handler through which a step answers; ``received`` is the request."""
 
     protocol_version = "HTTP/1.1"
     received: Received

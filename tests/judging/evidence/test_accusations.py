@@ -1,4 +1,4 @@
-"""When a number may be called contradicted: case by case, and every reason not to."""
+"""Conditions for calling a number contradicted, case by case, with every exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger says about single numbers, rule by rule."""
+"""Rulings of the numeric ledger on single numbers, rule by rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of pairs share: tasks, pairs, and a way to put pairs before a reference judge."""
+"""Fixtures for tests of pairs: tasks, pairs, and calls of a built-in pair judge."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PLAIN = [judge_pairs.TIE_ALLOWED]
 
 
 def inside(hits, n, share):
-    """Whether a count lies in the central 99.9 % of a binomial distribution."""
+    """Return True if a count is in the central 99.9 % of a binomial distribution."""
     low, high = stats.binom.interval(0.999, n, share)
     return bool(low <= hits <= high)
 

@@ -16,8 +16,8 @@ from assaymark.errors import InputError
 from assaymark.judging import judgment, load_rubric, plan_calls, reference_judges
 from assaymark.judging import pairs as judge_pairs
 from assaymark.judging.pairs import calls
-from assaymark.judging.pairs.calls import names
-from assaymark.judging.pairs.stimuli import closing, with_other_unit, with_synonym, with_typo
+from assaymark.judging.pairs.calls import is_named
+from assaymark.judging.pairs.stimuli import neutral_ending, with_other_unit, with_synonym, with_typo
 from assaymark.protocol import parse_study
 
 THINGS = ("stop", "cash", "horizon", "size", "carry")
@@ -109,14 +109,14 @@ def test_what_counts_as_met():
         ("A non-stop flight at 12.", 1.0), ("The stop is near. The stop is 8.5!", 1.0),
     ):  # fmt: skip
         assert judge_pairs.marks(text, ("stop",)) == (expected,), text
-    assert calls.sentences("Stop at 8.5 now. Next!") == ["Stop at 8.5 now.", "Next!"]  # a decimal point ends none
+    assert calls.split_sentences("Stop at 8.5 now. Next!") == ["Stop at 8.5 now.", "Next!"]  # a decimal point ends none
     assert calls.has_value("a 1")
-    assert not names("stopgap", "stop")
+    assert not is_named("stopgap", "stop")
 
 
 def test_changes_that_leave_the_content_and_endings_of_exactly_the_length_that_was_asked_for():
-    assert [len(closing(length).split()) for length in range(200)] == [*range(200)]
-    assert closing(-3) == ""
+    assert [len(neutral_ending(length).split()) for length in range(200)] == [*range(200)]
+    assert neutral_ending(-3) == ""
     assert all(len(sentence.split()) == length for length, sentence in calls.CLOSERS.items())
     assert {len(sentence.split()) for sentence in calls.BEFORE_CLOSERS} == {8}
     assert not any(map(calls.has_value, calls.FIXED_SENTENCES))

@@ -164,7 +164,7 @@ def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
 
 
 def right(spec):
-    """How many guesses of a reference judge name the author, by author."""
+    """Count a built-in judge's correct guesses, by author."""
     model, found = reference_season_judges()[spec.model], Counter()
     for probe in probe_calls(HORIZONS, [spec]):
         read = probe.read(asyncio.run(model.complete(probe.call)))

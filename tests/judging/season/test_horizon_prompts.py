@@ -113,7 +113,7 @@ def test_nothing_tells_where_a_record_comes_from_no_text_leaves_its_fence_and_ru
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 40), st.integers(0, 10))
 def test_a_cut_keeps_every_step_once_and_the_budget(sizes, budget, reserve):
-    cuts = judging_season.cut(sizes, budget, reserve)
+    cuts = judging_season.group_steps(sizes, budget, reserve)
     assert [at for part in cuts for at in part] == list(range(len(sizes)))
     for number, part in enumerate(cuts):
         room = budget - (reserve if number else 0)

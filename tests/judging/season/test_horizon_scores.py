@@ -106,7 +106,7 @@ def test_no_judge_can_score_a_contradicted_claim_as_supported():
     assert parse(judging.HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"
     # without a number that can be decided nothing is capped
     _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
-    free = judging_season.capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)
+    free = judging_season.cap_evidence({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)
     assert [(one.cap, one.counted) for one in free] == [(None, 88.0), (None, 7.0)]
 
 
@@ -132,7 +132,7 @@ def test_a_cap_never_raises_a_grade(supported, contradicted, silent, grade):
     def found(contradicted):
         counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
         numbers = tuple(SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count))
-        return judging_season.capped({"claim_support": grade, "no_contradiction": grade}, {1: numbers})
+        return judging_season.cap_evidence({"claim_support": grade, "no_contradiction": grade}, {1: numbers})
 
     for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
@@ -222,9 +222,9 @@ def test_quotations_are_found_however_they_are_spaced(texts, quote):
     step = SimpleNamespace(texts=[SimpleNamespace(text=text) for text in texts])
     pattern = re.compile(r"\s+".join(map(re.escape, quote.split())))
     slowly = [(at, *match.span()) for at, text in enumerate(texts) for match in pattern.finditer(text)]
-    assert judging_season.quoted_spans(quote, step) == (slowly if quote.split() else [])
+    assert judging_season.find_quotation(quote, step) == (slowly if quote.split() else [])
     step = horizon(1).steps[0]
-    ((part, start, end),) = judging_season.quoted_spans("and   may still\nbe", step)
+    ((part, start, end),) = judging_season.find_quotation("and   may still\nbe", step)
     assert step.texts[part].text[start:end] == "and may still be"
 
 

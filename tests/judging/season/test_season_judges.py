@@ -33,7 +33,7 @@ def ask(call):
 
 
 def grades(found, judge, budget=120_000):
-    """What a judge records on a horizon, through prompts, replies and the parser, for each trial."""
+    """Return a judge's parsed answers on a horizon for each trial, through prompts, replies and the parser."""
     made = []
     for task in judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
         asked = []

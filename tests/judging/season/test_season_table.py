@@ -170,7 +170,7 @@ def test_the_band_of_a_total_can_be_another_than_the_medians_and_a_plan_without_
 
 
 def refused(call):
-    """Where the problems are."""
+    """Return the locations of the problems."""
     with pytest.raises(InputError) as caught:
         call()
     return [problem.where for problem in caught.value.problems]

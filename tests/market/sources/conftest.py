@@ -31,7 +31,7 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def told(waits) -> dict[str, object]:
-    """When it is, and how questions are asked."""
+    """The current time and the retry policy, as arguments of a pull."""
     manners = sources.RetryPolicy(attempts=3, timeout=5.0, most_bytes=2_000_000, sleep=waits.append)
     return {"now": NOW, "manners": manners}
 

@@ -35,7 +35,7 @@ Answer = Callable[[str, dict[str, str]], Reply]
 
 @dataclass
 class Service:
-    """What was asked (method, path and query), and faults that come before the true answers of paths with ``at``."""
+    """The requests (method, path and query), and faults that precede the true answers of paths with ``at``."""
 
     url: str
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)

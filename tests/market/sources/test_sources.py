@@ -1,4 +1,4 @@
-"""What all networked sources share: requests refused before they are sent, manners, and answers that are none."""
+"""Shared code of networked sources: requests refused before they are sent, retries, and invalid answers."""
 
 # ruff: noqa: I001  # names in packed lines
 
@@ -19,7 +19,7 @@ from market_wires import COMMIT, DAYS, END, FILE, REPO, START, TOKEN, WIRES, can
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import sources
 from assaymark.market.sources.request import (
-    DailySeries, ServiceUnavailable, TransientError, asked_wait, checked_data, one_line, series_problems, with_retries,
+    DailySeries, ServiceUnavailable, TransientError, asked_wait, check_data, safe_line, series_problems, with_retries,
 )  # fmt: skip
 
 CLIENTS = {"fred": "fredapi", "alfred": "fredapi", "huggingface": "huggingface_hub"}
@@ -89,13 +89,13 @@ def test_the_wait_that_is_asked_for_is_read_strictly():
 
 @given(st.text(max_size=400))
 def test_foreign_text_becomes_one_short_printable_line_without_the_key_and_pages_are_no_data(text):
-    shown = one_line(f"{text}canary{text}", "canary")
+    shown = safe_line(f"{text}canary{text}", "canary")
     assert len(shown) <= 200
     assert shown.isprintable()
     assert "canary" not in shown or "canary" in text
     for body in (b"<!DOCTYPE html>", b"\n <HTML>", b"<head>", b"<Body class=x>"):
         with pytest.raises(ServiceUnavailable, match="is an HTML page"):
-            checked_data(body)
+            check_data(body)
 
 
 def made(**changes) -> DailySeries:

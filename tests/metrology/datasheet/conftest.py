@@ -104,13 +104,13 @@ def draw() -> Callable[..., list[PairCall]]:
 
 @pytest.fixture(scope="session")
 def in_band() -> Callable[[int, int, float], bool]:
-    """Whether so many of n intervals hold the truth as intervals of this level may: the central 99.9 % band."""
+    """Return True if the number of n intervals that cover the truth is in the central 99.9 % band of their level."""
     return lambda held, n, level: bool(stats.binom.ppf(0.0005, n, level) <= held <= stats.binom.ppf(0.9995, n, level))
 
 
 @pytest.fixture(scope="session")
 def kept() -> Callable[[int, int, float], bool]:
-    """Whether intervals that may hold the truth more often than their level hold it often enough."""
+    """Return True if conservative intervals cover the truth often enough."""
     return lambda held, n, level: bool(held >= stats.binom.ppf(0.0005, n, level))
 
 
@@ -143,7 +143,7 @@ def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
 
 @pytest.fixture(scope="session")
 def class_truths() -> Callable[[Mapping[str, float]], dict[str, float]]:
-    """What planted class shares come to, at the level of pairs."""
+    """Return the values that planted class shares imply, at the level of pairs."""
 
     def of(classes: Mapping[str, float]) -> dict[str, float]:
         label = "[condition=same_subset,prompt=tie-allowed]"

@@ -112,7 +112,7 @@ def measured(scores, tasks, levels, seed=1, **vacuum):
 
 
 def held(in_band, truth, made, runs=200):
-    """Whether the intervals of as many runs hold a planted value as they say."""
+    """Check that the intervals of the runs cover a planted value at their level."""
     found = [made(seed) for seed in range(runs)]
     return in_band(sum(one.low <= truth <= one.high for one in found), runs, 0.95)
 

@@ -17,7 +17,7 @@ SAME, VACUUM = frozenset({"same_subset"}), frozenset({"vacuum"})
 
 
 def ladder_truths(planted):
-    """What the planted ladder shares come to."""
+    """Return the values that the planted ladder shares imply."""
     truths, steps = {}, list(planted.ladder)
     for delta, (right, tied) in planted.ladder.items():
         wrong = 1 - right - tied

@@ -181,7 +181,7 @@ def test_by_content_the_two_orders_of_a_pair_are_averaged():
 
 
 def test_judges_of_opposite_habits_can_prefer_the_same_texts():
-    """Where it cannot tell, one takes slot 1 and the other slot 2; elsewhere both prefer the same text."""
+    """Two judges: without a difference one takes slot 1 and the other slot 2; otherwise both prefer the same text."""
     rng = np.random.default_rng(4)
     liked = ["11" if lost else "12" if u else "21" for lost, u in zip(*rng.random((2, 400)) < 0.5, strict=True)]
     other = ["22" if pair == "11" else pair for pair in liked]

@@ -13,7 +13,7 @@ from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
 from assaymark import records
-from assaymark.claims import said
+from assaymark.claims import phrase
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, StepRecord, judge_score, load_scoring, season_table
 from assaymark.judging import season as judging_season
 from assaymark.portfolio import Account
@@ -83,7 +83,7 @@ def made_season(
             line for one in cast
             for line in (judging_season.AuditLine(one.family, "replaced", 3, "name of a provider"), audited)
         ),
-        notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
+        notes=(phrase("made.kappa", kappa=0.31, items=48, publish=0.4),),
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )  # fmt: skip
     return planned(run, prompt=f"Trade the universe.\n{HOSTILE}") if hostile else run

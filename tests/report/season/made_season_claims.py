@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
-from assaymark.claims import ENGLISH, Catalogue, Rank, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
+from assaymark.claims import ENGLISH, Catalogue, Phrase, Rank, SeasonVerdict, SeasonVerdicts, catalogue, phrase
 from assaymark.judging import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
@@ -48,8 +48,8 @@ def made_catalogue(language: str = ENGLISH) -> Catalogue:
 
 
 def _verdict(
-    kind: str, subjects: tuple[str, ...], level: Level, statement: Said, reasons: tuple[Said, ...] = (),
-    condition: tuple[Said, ...] = (), withheld: Said | None = None,
+    kind: str, subjects: tuple[str, ...], level: Level, statement: Phrase, reasons: tuple[Phrase, ...] = (),
+    condition: tuple[Phrase, ...] = (), withheld: Phrase | None = None,
 ) -> SeasonVerdict:  # fmt: skip
     text = made_catalogue()
     claim = Claim(
@@ -74,27 +74,27 @@ def decided(agents: Sequence[AgentSpec], table: tuple[SeasonRow, ...], judges: i
         tiers = [(graded[0],), tuple(sorted(graded[1:-1])), (graded[-1],)]
     several = len(tiers) > 1
     if judges > 1:
-        first = said("made.band", agent=graded[0], band="strong", judges=judges)
+        first = phrase("made.band", agent=graded[0], band="strong", judges=judges)
         found.append(_verdict("band", (graded[0],), "headline", first))
     if several:
-        last = said("made.band", agent=graded[-1], band="weak", judges=judges)
-        found.append(_verdict("band", (graded[-1],), "qualified", last, (), (said("made.unresolved"),)))
-    straddle, floor = (said("made.straddle", points=25),), (said("made.floor", points=6.2),)
+        last = phrase("made.band", agent=graded[-1], band="weak", judges=judges)
+        found.append(_verdict("band", (graded[-1],), "qualified", last, (), (phrase("made.unresolved"),)))
+    straddle, floor = (phrase("made.straddle", points=25),), (phrase("made.floor", points=6.2),)
     for agent in sorted(graded):
-        what = said("made.any_place", agent=agent)
+        what = phrase("made.any_place", agent=agent)
         found.append(
-            _verdict("first", (agent,), "headline", said("made.alone", agent=agent), floor)
+            _verdict("first", (agent,), "headline", phrase("made.alone", agent=agent), floor)
             if several and agent == graded[0]
             else _verdict("first", (agent,), "no-claim", what, straddle, withheld=what)
         )
-    path, any_beats = (said("made.path", days=days),), said("made.any_beats")
+    path, any_beats = (phrase("made.path", days=days),), phrase("made.any_beats")
     for one in agents:
-        earned = said("made.beats", agent=one.name)
+        earned = phrase("made.beats", agent=one.name)
         found.append(_verdict("beats", (one.name,), "no-claim", earned, path, withheld=any_beats))
     place = {name: at for at, tier in enumerate(tiers) for name in tier}
     for one, two in combinations(sorted(graded), 2):
         high, low = (one, two) if place[one] <= place[two] else (two, one)
-        behind, what = said("made.behind", high=high, low=low), said("made.any_order", agents=(one, two))
+        behind, what = phrase("made.behind", high=high, low=low), phrase("made.any_order", agents=(one, two))
         found.append(
             _verdict("above", (high, low), "qualified", behind, floor, floor)
             if place[one] != place[two]
@@ -104,9 +104,9 @@ def decided(agents: Sequence[AgentSpec], table: tuple[SeasonRow, ...], judges: i
     for tier in tiers:
         alone, end = len(tier) == 1 and several, at + len(tier) - 1
         level: Level = "headline" if alone and at == 1 else "qualified" if several else "no-claim"
-        why = said("made.drops" if level == "headline" else "made.unresolved" if alone else "made.tier")
+        why = phrase("made.drops" if level == "headline" else "made.unresolved" if alone else "made.tier")
         places += [Rank(name, at, end, alone, level, why) for name in tier]
         at = end + 1
-    rest, none = [row.contestant for row in table if row.total is None], said("made.none")
+    rest, none = [row.contestant for row in table if row.total is None], phrase("made.none")
     places += [Rank(name, None, None, False, "no-claim", none) for name in rest]
     return SeasonVerdicts(tuple(found), tuple(tiers), tuple(places))

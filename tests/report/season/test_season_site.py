@@ -19,7 +19,7 @@ from markup import made_problems
 from outline import html_of, read, words
 
 import assaymark.workflow
-from assaymark.claims import Catalogue, catalogue, said
+from assaymark.claims import Catalogue, catalogue, phrase
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging import season as judging_season
@@ -171,7 +171,7 @@ def test_agents_and_judges_that_are_ours_are_said_to_be_and_what_they_graded_is_
 
 def test_an_unsupported_pair_is_listed_without_its_direction():
     run = made.made_season(6, 6)
-    pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.any_order", agents=("Alder", "Fir")))
+    pair = replace(run.decided.verdicts[-1], kind="above", withheld=phrase("made.any_order", agents=("Alder", "Fir")))
     claim = replace(pair.verdict.claim, subjects=("Fir", "Alder"), asserts_order=True)
     contrast = replace(
         run.measurements[0], name="contrast", labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"},
@@ -193,7 +193,7 @@ def test_an_unsupported_pair_is_listed_without_its_direction():
 def test_every_claim_is_counted_once_on_the_first_page():
     run = made.made_season(6, 6)
     band = next(one for one in run.decided.verdicts if one.kind == "first" and one.withheld)
-    many = (replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60))
+    many = (replace(band, kind="band", withheld=phrase("made.any_place", agent=f"Agent {at}")) for at in range(60))
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
     for level in season_pages.season_levels(
         season_pages.SeasonIndex.of(replace(run, decided=decided), season_pages.Language(made.made_catalogue()))
@@ -202,7 +202,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + int(re.sub(r"\D", "", level.rest) or 0) == every, level.level
     pairs = [one for one in run.decided.verdicts if one.kind == "above" and one.verdict.publication_level != "no-claim"]
-    weak = said("claim.reason.agreement.methodology", kappa="0.27", ends="", cut=0.4)
+    weak = phrase("claim.reason.agreement.methodology", kappa="0.27", ends="", cut=0.4)
     few = replace(run, decided=replace(run.decided, verdicts=(*pairs, replace(band, reasons=(weak,)))))
     alone = season_pages.SeasonIndex.of(few, season_pages.Language(made.made_catalogue()))
     said_of = [one for level in season_pages.season_levels(alone)[:2] for one in (*level.claims, *level.more)]
@@ -419,7 +419,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
     changed = replace(
         plan, plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
         sheets={one.name: text for one in run.plan.panel},
-        notes=(said("made.meaning", field=text),),
+        notes=(phrase("made.meaning", field=text),),
         blinding=tuple(replace(line, name=text, why=text) for line in run.blinding),
     )  # fmt: skip
     for path, html in season_pages.site_pages(changed, [odd]):

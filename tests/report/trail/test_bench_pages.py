@@ -31,8 +31,8 @@ def run() -> portbench.BenchRun:
     """Two models of whom every call is kept."""
     base = runs.two()
     results = [
-        replace(one, heard={
-            at: replace(heard, key=key(one.model, one.profile, one.window, *at)) for at, heard in one.heard.items()
+        replace(one, excerpts={
+            at: replace(heard, key=key(one.model, one.profile, one.window, *at)) for at, heard in one.excerpts.items()
         })
         for one in base.results
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
     named = Counter(
         found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
     )
-    stages = {heard.key for one in run().results for heard in one.heard.values()}
+    stages = {heard.key for one in run().results for heard in one.excerpts.values()}
     assert named == Counter(stages | {one.key for mine in run().answers.values() for one in mine})
 
 

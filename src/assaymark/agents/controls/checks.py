@@ -74,9 +74,8 @@ class Composed:
     """A control text before it becomes a record.
 
     ``original`` is the honest decision of a derived cell, ``tokens`` the requested length, ``change`` the number that a
-    fact flip changed, with its new text.
-    ``known_scores`` has the score of a perfect judge by rubric dimension, for dimensions that the construction
-    determines. ``admissibility`` is empty until the cell is checked.
+    fact flip changed, with its new text. ``known_scores`` has a perfect judge's scores by rubric dimension, as far as
+    the construction determines them. ``admissibility`` is empty until the cell is checked.
     """
 
     kind: DerivationKind

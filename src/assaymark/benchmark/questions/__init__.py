@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.benchmark.questions.published import (
         COUNTS, QuestionSet, answer_text, dataset_card, generate_questions, manifest, question_line, questions_digest,
-        read_questions, shared_out, split_of, write_questions,
+        read_questions, split_counts, split_counts as shared_out, split_of, write_questions,
     )  # fmt: skip
     from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-    from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, day_of
+    from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, view_of, view_of as day_of
     from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
@@ -31,9 +31,9 @@ __all__ = [
     "SPLITS", "TEMPLATES", "Answer", "Condition", "Context", "Direction", "MeanScore", "Number", "PairAllocation",
     "ParsedAnswer", "Payload", "PositionSize", "Printed", "QAScore", "Question", "QuestionSet", "Rebalancing",
     "Regime", "RegimeCall", "RegimeView", "ReturnDirection", "ScoredReply", "SharpeAllocation", "Split", "TailRisk",
-    "Template", "Trade", "Weights", "answer_of", "answer_text", "binds", "dataset_card", "day_of",
+    "Template", "Trade", "Weights", "answer_of", "answer_text", "binds", "dataset_card",
     "generate_questions", "guess", "manifest", "question_line", "questions_digest", "read_answer", "read_questions",
-    "score_answer", "shared_out", "solve", "split_of", "tabulate", "template_digest", "write_questions",
+    "score_answer", "solve", "split_counts", "split_of", "tabulate", "template_digest", "view_of", "write_questions",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

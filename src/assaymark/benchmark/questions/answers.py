@@ -51,12 +51,12 @@ class ParsedAnswer:
     reason: str = ""
 
 
-def _said(answer: Answer | None, reason: str = "") -> ParsedAnswer:
+def _parsed(answer: Answer | None, reason: str = "") -> ParsedAnswer:
     """Return the parsed reply for an answer or None, with the reason if it is partial or invalid."""
     return ParsedAnswer(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
 
 
-def number_said(reply: str, marked: bool) -> ParsedAnswer:
+def read_number(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the one number of a reply; ``marked``: only its first line is the answer."""
     lines = [line for line in reply.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
@@ -66,16 +66,16 @@ def number_said(reply: str, marked: bool) -> ParsedAnswer:
             continue
         first = values[0][1]
         if all(abs(value - first) <= _LIKE * abs(first) for _, value in values):
-            return _said(kinds.Number(first))
+            return _parsed(kinds.Number(first))
         leads = [match.end() for match in _LEADS.finditer(line)]
         after = [value for at, value in values if leads and at >= leads[-1]]
         if after and all(abs(value - after[0]) <= _LIKE * abs(after[0]) for value in after):
-            return _said(kinds.Number(after[0]))
-        return _said(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
-    return _said(None, "no number")
+            return _parsed(kinds.Number(after[0]))
+        return _parsed(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
+    return _parsed(None, "no number")
 
 
-def weights_said(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer:
+def read_weights(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer:
     """Parse the weights of the instruments ``names`` in a reply; ``marked``: it is all part of the answer."""
     weights: dict[str, float] = {}
     for name in names:
@@ -86,14 +86,14 @@ def weights_said(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer
             said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", reply)
         values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
-            return _said(None, f"several weights for {name}")
+            return _parsed(None, f"several weights for {name}")
         if values:
             weights[name] = values[-1]
     if not weights and not re.search(r"[A-Za-z]{2}", reply):  # a bare list of as many numbers as instruments
         bare = [value for _, value in values_in(reply)]
         weights = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
     if not weights:
-        return _said(None, "no weights")
+        return _parsed(None, "no weights")
     missing = [name for name in names if name not in weights]
     others = {
         name: float(value)
@@ -108,12 +108,12 @@ def weights_said(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer
         weights, total = {name: value / 100.0 for name, value in weights.items()}, total / 100.0
     lowest = min(weights.values())
     if lowest < -1e-9:
-        return _said(None, f"a weight is below 0 ({lowest:g})")
+        return _parsed(None, f"a weight is below 0 ({lowest:g})")
     if abs(total - 1.0) > _NEARLY:
-        return _said(None, f"the weights sum to {total:g}")
+        return _parsed(None, f"the weights sum to {total:g}")
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
-    return _said(kinds.Weights({name: max(value, 0.0) / total for name, value in weights.items()}), "; ".join(reasons))
+    return _parsed(kinds.Weights({name: max(v, 0.0) / total for name, v in weights.items()}), "; ".join(reasons))
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -165,18 +165,18 @@ _SIDES: Mapping[str, kinds.Side] = {
 }  # fmt: skip
 
 
-def direction_said(reply: str, marked: bool) -> ParsedAnswer:
+def read_direction(reply: str, marked: bool) -> ParsedAnswer:
     """Parse the direction of a reply: positive, negative or flat."""
     for part in reply.splitlines()[:1] if marked else [reply, *reversed(reply.splitlines())]:
         ways = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(ways) == 1:
-            return _said(kinds.Direction(ways.pop()))
+            return _parsed(kinds.Direction(ways.pop()))
         if ways and part is not reply:
-            return _said(None, f"several directions: {', '.join(sorted(ways))}")
-    return _said(None, "no direction, or several")
+            return _parsed(None, f"several directions: {', '.join(sorted(ways))}")
+    return _parsed(None, "no direction, or several")
 
 
-def trade_said(reply: str, names: Sequence[str]) -> ParsedAnswer:
+def read_trade(reply: str, names: Sequence[str]) -> ParsedAnswer:
     """Parse the decision to rebalance and the first trade in a reply."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", reply, re.I)
     if first:
@@ -184,14 +184,14 @@ def trade_said(reply: str, names: Sequence[str]) -> ParsedAnswer:
     else:
         yes, no = bool(_YES.search(reply)), bool(_NO.search(reply))
         if yes == no:
-            return _said(None, "both yes and no" if yes else "neither yes nor no")
+            return _parsed(None, "both yes and no" if yes else "neither yes nor no")
     if not yes:
-        return _said(kinds.Trade(False))
+        return _parsed(kinds.Trade(False))
     rest = reply[first.end() :] if first else reply
     side = _SIDE.search(rest)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
-        return _said(kinds.Trade(True), "no trade is named")
+        return _parsed(kinds.Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
@@ -199,10 +199,10 @@ def trade_said(reply: str, names: Sequence[str]) -> ParsedAnswer:
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
-    return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
+    return _parsed(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(reply: str) -> ParsedAnswer:
+def read_regime(reply: str) -> ParsedAnswer:
     """Parse the regime and the change of each class in a reply."""
     words = "|".join(kinds.REGIME_NAMES)  # labelled as the regime, or the only one in the reply
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", reply, re.I)
@@ -215,10 +215,10 @@ def regime_said(reply: str) -> ParsedAnswer:
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
-        return _said(None, "neither one regime nor a change of a class")
+        return _parsed(None, "neither one regime nor a change of a class")
     missing = [name for name in _CLASSES if name not in changes]
     reasons = ["no regime, or several"] * (regime is None) + [f"no change for {', '.join(missing)}"] * bool(missing)
-    return _said(kinds.RegimeView(regime, changes), "; ".join(reasons))
+    return _parsed(kinds.RegimeView(regime, changes), "; ".join(reasons))
 
 
 def _unnegated(pattern: str, text: str) -> set[str]:
@@ -270,15 +270,15 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAn
     answer, marked = "; ".join(flat) or answer, bool(marks)
     match question.answer:
         case kinds.Direction():
-            reading = direction_said(answer, marked)
+            reading = read_direction(answer, marked)
         case kinds.Number():
-            reading = number_said(answer, marked)
+            reading = read_number(answer, marked)
         case kinds.Weights():
-            reading = weights_said(answer, marked, names)
+            reading = read_weights(answer, marked, names)
         case kinds.Trade():
-            reading = trade_said(answer, names)
+            reading = read_trade(answer, names)
         case kinds.RegimeView():
-            reading = regime_said(answer)
+            reading = read_regime(answer)
     if reading.answer is None and _REFUSAL.search(plain):
         return ParsedAnswer(None, "refused", "the reply declines to answer")
     return reading

@@ -149,8 +149,8 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     if ours:
         shape: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
         question = Question(
-            _text(fields, "id"), template, split, regime, day, _record(shape, fields, "payload"),
-            _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
+            _text_field(fields, "id"), template, split, regime, day, _record_field(shape, fields, "payload"),
+            _record_field(Context, fields, "context"), _record_field(type(blank), fields, "truth"),
         )  # fmt: skip
         if fields.get("prompt") != question.prompt("full"):
             message = "is not the one that its payload gives in this version of assaymark"
@@ -159,7 +159,7 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {brief(assets)})")])
-    mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
+    mark, text = _text_field(fields, "qa_id" if "qa_id" in fields else "id"), _text_field(fields, "question")
     empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     answer, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
@@ -170,7 +170,7 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     return replace(empty, answer=read.answer)
 
 
-def _text(fields: Mapping[str, JSON], name: str) -> str:
+def _text_field(fields: Mapping[str, JSON], name: str) -> str:
     value = fields.get(name)
     if not (isinstance(value, str) and value):
         raise InputError("", [Problem(name, f"must be a text (got {brief(value)})")])
@@ -180,7 +180,7 @@ def _text(fields: Mapping[str, JSON], name: str) -> str:
 _adapter = cache(TypeAdapter[Any])
 
 
-def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
+def _record_field(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:
@@ -194,13 +194,13 @@ _FOUR, _SIX = 5e-5, 5e-7  # two numbers are equal if they agree to four decimals
 
 
 @lru_cache(maxsize=4096)  # many questions share the same context lines
-def _said(line: str) -> frozenset[int]:
+def _numbers(line: str) -> frozenset[int]:
     """Return the numbers of a line that could be part of an answer, as shares, in units of the fourth decimal."""
     numbers = [float(quote.rstrip(" %")) / (100.0 if quote.endswith("%") else 1.0) for quote in _STATED.findall(line)]
     return frozenset([round(number * _PLACES) for number in numbers if number < 2.0])
 
 
-def _numbers(answer: Answer) -> np.ndarray:
+def _answer_numbers(answer: Answer) -> np.ndarray:
     """Return the numbers of an answer, except 0 and 1, which reveal nothing because every prompt has them."""
     match answer:
         case kinds.Number():
@@ -314,7 +314,7 @@ LONGEST_LOOK: Final = 252
 _DAYS = 120  # days of a split with fewer T7; each T7 needs a separate day
 
 
-def generator(*names: object) -> np.random.Generator:
+def keyed_generator(*names: object) -> np.random.Generator:
     """Return a random generator keyed by these names, the same on every machine."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(int.from_bytes(digest, "big"))))
@@ -325,7 +325,7 @@ def split_of(year: int) -> Split:
     return "train" if year <= 2022 else "val" if year <= 2024 else "test"
 
 
-def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
+def split_counts(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
     message = f"is no template; templates are {', '.join(TEMPLATES)}"
     problems = [Problem(name, message) for name in counts if name not in TEMPLATES]
@@ -347,7 +347,7 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
     return numbers
 
 
-def chosen_days(
+def choose_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
     """Choose the rows of the days of each split, in order, each with the class whose regime T7 asks for.
@@ -375,7 +375,7 @@ def chosen_days(
             problems.append(Problem(f"split {split}", f"{needs} (got {int(there.size)}); {instead}"))
             continue
         count = min(max(alone, min(most, _DAYS)), there.size)
-        order = generator("portbench", seed, "days", split).permutation(there)
+        order = keyed_generator("portbench", seed, "days", split).permutation(there)
         least = max(1, round(count * LEAST_REGIME))
         days: dict[int, AssetClass] = {}
         for name in kinds.REGIME_NAMES:
@@ -413,7 +413,7 @@ def generate_questions(
     lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:  # fmt: skip
     """Generate a set of questions (PortBench, section 2.2 and Appendix D). Raises `InputError`."""
-    wanted = shared_out(counts)
+    wanted = split_counts(counts)
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
         Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
@@ -429,7 +429,7 @@ def generate_questions(
     ):
         for name in sorted(chosen - set(choices)):
             raise UnknownNameError(label, name, choices)
-    days = chosen_days(history, wanted, seed, window, horizon)
+    days = choose_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _QuestionMaker(history, seed, window, horizon, lookback)
     questions: list[Question] = []
@@ -438,7 +438,7 @@ def generate_questions(
         if split not in splits:
             maker.made.update(quota)  # ids continue as if these had been made
             continue
-        views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
+        views = ((row, kind, draws.view_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         questions += maker.split(split, quota, views, len(rows))
     return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
@@ -465,7 +465,7 @@ class _QuestionMaker:
             equities = day.regime("EQ")
             for name, whole in quota.items():
                 due = whole * place // n
-                rng = generator("portbench", self.seed, name, day.day)
+                rng = keyed_generator("portbench", self.seed, name, day.day)
                 for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
                     self.made[name] += 1
@@ -478,10 +478,10 @@ class _QuestionMaker:
                     regime = answer.regime if isinstance(answer, kinds.RegimeView) and answer.regime else equities
                     # Drop context lines that happen to contain a number of the answer, as a share or in percent, or an
                     # adjacent value, because nearly equal numbers may be rounded differently.
-                    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+                    places = (_answer_numbers(answer) * _PLACES).round().astype(int).tolist()
                     giveaways = frozenset(place + step for place in places for step in (-1, 0, 1))
                     about = context.macro, context.news, context.filings
-                    cleaned = (tuple([line for line in lines if giveaways.isdisjoint(_said(line))]) for lines in about)
+                    cleaned = (tuple([line for line in part if giveaways.isdisjoint(_numbers(line))]) for part in about)
                     bare = Context(context.regime, *cleaned) if giveaways else context
                     questions.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in quota.items() if done[name] < n]
@@ -518,7 +518,7 @@ class _QuestionMaker:
     ) -> tuple[Payload, Answer]:
         """Draw one payload with its answer. Raises `Unsuitable` if the draw gives no question."""
         if name == "T1":
-            column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
+            column, back = draws.draw_column(rng, draws.draw_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
@@ -532,7 +532,7 @@ class _QuestionMaker:
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
-        payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
+        payload = draws.draw(rng, name, day, self.window, self.lookback, odd)
         answer = draws.answer_of(payload)  # rounded to ten decimals, so that all machines make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))
@@ -551,6 +551,6 @@ class _QuestionMaker:
                 stated = (*one.means, *(value for row in one.covariance for value in row), one.rf)
             case kinds.Rebalancing() as one:
                 stated = (*one.current, *one.target, one.threshold)
-        if stated and (np.abs(np.abs(np.array(stated))[:, None] - _numbers(answer)) < tolerance).any():
+        if stated and (np.abs(np.abs(np.array(stated))[:, None] - _answer_numbers(answer)) < tolerance).any():
             raise draws.Unsuitable("its prompt would state its answer")
         return payload, answer

@@ -149,41 +149,41 @@ class Unsuitable(Exception):
     """The drawn instruments give no question with a unique answer; others are drawn."""
 
 
-def one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
+def draw_column(rng: np.random.Generator, columns: np.ndarray) -> int:
     """Draw one of these columns."""
     return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
 
 
-def one_class(rng: np.random.Generator, day: DayView) -> np.ndarray:
+def draw_class(rng: np.random.Generator, day: DayView) -> np.ndarray:
     """Draw a class, each with the same probability, and return its columns."""
     columns = list(day.members.values())
     return columns[int(rng.integers(len(columns)))]
 
 
-def several(rng: np.random.Generator, day: DayView, count: int) -> list[int]:
+def draw_columns(rng: np.random.Generator, day: DayView, count: int) -> list[int]:
     """Draw one column from each of ``count`` different classes."""
     columns = list(day.members.values())
     if len(columns) < count:
         raise Unsuitable(f"{count} classes are needed")
     chosen = rng.permutation(len(columns))[:count]
-    return [one_of(rng, columns[int(place)]) for place in chosen]
+    return [draw_column(rng, columns[int(place)]) for place in chosen]
 
 
-def drawn(rng: np.random.Generator, name: Template, day: DayView, window: int, lookback: int, odd: bool) -> Payload:
+def draw(rng: np.random.Generator, name: Template, day: DayView, window: int, lookback: int, odd: bool) -> Payload:
     """Draw a payload of T2 to T6; with ``odd``, the return of a T4 binds and a T6 needs a trade."""
     if name == "T4":
-        return pair(rng, day, window, odd)
+        return draw_pair(rng, day, window, odd)
     if name == "T6":
-        return rebalancing(rng, day, odd, lookback)
+        return draw_rebalancing(rng, day, odd, lookback)
     if name == "T5":  # three to six instruments of different classes
-        columns = several(rng, day, int(rng.integers(3, 7)))
+        columns = draw_columns(rng, day, int(rng.integers(3, 7)))
         sample = day.returns[-window:, columns]
         means = tuple(round(float(mean) * YEAR, 6) for mean in sample.mean(axis=0))
         if max(means) <= RISK_FREE + 0.001:
             raise Unsuitable("none earns more than the riskless rate")
         covariance = tuple(tuple(round(cell, 10) for cell in row) for row in _covariance(sample))
         return kinds.SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
-    column = one_of(rng, one_class(rng, day))
+    column = draw_column(rng, draw_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
     returns = day.returns[-window:, column]
     # an approximate quantile of the returns is enough to select questions
@@ -198,9 +198,9 @@ def drawn(rng: np.random.Generator, name: Template, day: DayView, window: int, l
     return kinds.PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
 
 
-def pair(rng: np.random.Generator, day: DayView, window: int, binding: bool) -> kinds.PairAllocation:
+def draw_pair(rng: np.random.Generator, day: DayView, window: int, binding: bool) -> kinds.PairAllocation:
     """Draw a T4, with a required return above (``binding``) or below that of the minimum-variance weights."""
-    columns = several(rng, day, 2)
+    columns = draw_columns(rng, day, 2)
     returns = day.returns[-window:, columns]
     spreads = [round(volatility(series), 6) for series in returns.T]
     first, second = (round(float(mean) * YEAR, 6) for mean in returns.mean(axis=0))
@@ -223,9 +223,9 @@ def pair(rng: np.random.Generator, day: DayView, window: int, binding: bool) -> 
     return kinds.PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
 
 
-def rebalancing(rng: np.random.Generator, day: DayView, due: bool, lookback: int) -> kinds.Rebalancing:
+def draw_rebalancing(rng: np.random.Generator, day: DayView, due: bool, lookback: int) -> kinds.Rebalancing:
     """Draw a T6: targets drifted by the returns of the lookback, scaled to the wanted largest deviation."""
-    columns = several(rng, day, 4)
+    columns = draw_columns(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
     target = np.floor(shares * _UNITS).astype(int)
     target[int(shares.argmax())] += _UNITS - target.sum()
@@ -306,7 +306,7 @@ class DayView:
             filed = sorted(self.view.fundamentals(name), key=lambda fundamental: fundamental.filed_at)[-_MOST_FILINGS:]
             filings += [
                 f"[filing, {_ago(self.day, filing.filed_at.date())}] {name}: "
-                f"{_line(filing.field.replace('_', ' '))} {filing.value:g} {_line(filing.unit)}"
+                f"{_as_line(filing.field.replace('_', ' '))} {filing.value:g} {_as_line(filing.unit)}"
                 for filing in filed
             ]
         return Context(regime, self.macro, tuple(news[-most:]), tuple(filings))
@@ -317,13 +317,13 @@ def _ago(today: date, day: date) -> str:
     return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
 
 
-def _line(text: str) -> str:
+def _as_line(text: str) -> str:
     """Return external text as a part of one line, shortened, so that it cannot imitate or flood the prompt."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_ITEM else line[: LONGEST_ITEM - 3] + "..."
 
 
-def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> DayView:
+def view_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> DayView:
     """Build the market of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
@@ -333,7 +333,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     news = []
     for item in view.news(NEWS_DAYS):
-        line = f"[{_line(item.source)}, {_ago(today, item.published_at.date())}] {_line(item.text)}"
+        line = f"[{_as_line(item.source)}, {_ago(today, item.published_at.date())}] {_as_line(item.text)}"
         news.append((frozenset(item.instruments), line))
     return DayView(
         today, prices.values, returns, prices.ids,

@@ -23,20 +23,20 @@ ENGLISH: Final = "en"
 _OWN: Final = ("language", "decimal", "list_and", "minus")
 _FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
 
-Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
+Value: TypeAlias = "str | int | float | Phrase | tuple[str, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Phrase:
     """A message before translation: its key and the values to insert."""
 
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def said(key: str, **values: Value) -> Said:
+def phrase(key: str, **values: Value) -> Phrase:
     """Return a message with its values."""
-    return Said(key, values)
+    return Phrase(key, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class Catalogue:
 
     def say(self, key: str, **values: Value) -> str:
         """Return the text of a message given by key and values."""
-        return self.render(Said(key, values))
+        return self.render(Phrase(key, values))
 
-    def render(self, sentence: Said) -> str:
+    def render(self, sentence: Phrase) -> str:
         """Return the text of a message."""
         key, values = sentence.key, sentence.values
         if "n" in values and f"{key}.other" in self.texts:
@@ -111,7 +111,7 @@ class Catalogue:
             if name not in values:
                 raise UnknownNameError(f"value of {sentence.key}", name, tuple(values))
             value = values[name]
-            if isinstance(value, Said):
+            if isinstance(value, Phrase):
                 pieces.append(self.render(value))
             elif isinstance(value, str):
                 pieces.append(value)
@@ -119,7 +119,7 @@ class Catalogue:
                 pieces.append(self.names(value) if isinstance(value, tuple) else self.number(value, spec or ""))
         return "".join(pieces)
 
-    def join(self, sentences: Iterable[Said]) -> str:
+    def join(self, sentences: Iterable[Phrase]) -> str:
         """Return the texts of several messages, joined by spaces."""
         return " ".join(self.render(sentence) for sentence in sentences)
 

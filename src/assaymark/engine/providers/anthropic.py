@@ -130,7 +130,7 @@ class AnthropicModel(base.SdkModel):
             http_client=base.bounded_client(ANTHROPIC, most_bytes=most_bytes),
         )  # fmt: skip
 
-    async def sent(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
+    async def send(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
         """Send a request and return the body of the response."""
         async with client.messages.with_streaming_response.create(**request) as response:
             return bytes(await response.read())
@@ -190,7 +190,7 @@ class AnthropicBatches(batches.StreamedBatches):
 
     async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         del label  # the API has no field for it
-        return await self._created(requests=[self.record(key, call) for key, call in items])
+        return await self._create(requests=[self.record(key, call) for key, call in items])
 
     async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
         running: str | None = None
@@ -213,7 +213,7 @@ class AnthropicBatches(batches.StreamedBatches):
         return running
 
     async def _state(self, remote: str) -> batches.BatchState:
-        batch = await self._retrieved(remote)
+        batch = await self._retrieve(remote)
         counts = base.part_of(batch, "request_counts")
         if batch.get("archived_at") and not batch.get("results_url"):
             return batches.BatchState("gone", reason=f"the results of batch {remote} are no longer kept")

@@ -257,7 +257,7 @@ def bounded_client(
                 if self._failed and received > _MOST_FAILURE_BYTES:
                     return
                 if received > LARGE_BYTES and place is not None:
-                    await place.take()
+                    await place.acquire()
                 if most_bytes <= MOST_KEPT_BYTES:
                     start.append(part)
                 if received > most_bytes:
@@ -464,7 +464,7 @@ class SdkModel(ABC):
     async def _body(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
         """Return the body of the response, or the start of one that is too long."""
         try:
-            return await self.sent(client, request, call, at)
+            return await self.send(client, request, call, at)
         except Exception as exc:
             cut = next((cause for cause in causes(exc) if isinstance(cause, TooLong)), None)
             if cut is None:
@@ -493,7 +493,7 @@ class SdkModel(ABC):
         await client.close()
 
     @abstractmethod
-    async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport, /) -> bytes:
+    async def send(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport, /) -> bytes:
         """Send a request and return the body of the response."""
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Reply, refusal_of
-from assaymark.engine.loop import MOST_KEPT_BYTES, outside
+from assaymark.engine.loop import MOST_KEPT_BYTES, run_outside_loop
 from assaymark.engine.providers.base import (
     MOST_REPLY_BYTES,
     SdkModel,
@@ -102,7 +102,7 @@ class RemoteBatches(ABC):
                 return error
             return BatchRefused(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
 
-        return outside(partial(self._runner.run, attempt(self.at, self._submit(items, label), failure)))
+        return run_outside_loop(partial(self._runner.run, attempt(self.at, self._submit(items, label), failure)))
 
     def find(self, label: str, keys: Set[str], since: float, known: Set[str] = frozenset()) -> str | None:
         """Return the id of the batch of these calls, submitted at ``since`` or later and not in ``known``, or None."""
@@ -126,9 +126,9 @@ class RemoteBatches(ABC):
         """Close the connections."""
         try:
             for client in self._clients.values():
-                outside(partial(self._runner.run, self.asked.close(client)))
+                run_outside_loop(partial(self._runner.run, self.asked.close(client)))
         finally:
-            outside(self._runner.close)
+            run_outside_loop(self._runner.close)
 
     @abstractmethod
     async def _submit(self, items: Sequence[Item], label: str) -> str: ...
@@ -209,7 +209,7 @@ class RemoteBatches(ABC):
             yield page
 
     def _do(self, work: Awaitable[T]) -> T:
-        return outside(partial(self._runner.run, attempt(self.at, work, self.asked.failure)))
+        return run_outside_loop(partial(self._runner.run, attempt(self.at, work, self.asked.failure)))
 
     async def _state_or_gone(self, remote: str) -> BatchState:
         try:
@@ -235,18 +235,18 @@ class StreamedBatches(RemoteBatches):
         """The additional headers of every request."""
         return self.asked.headers(self.like, self.at)
 
-    async def _created(self, **fields: Any) -> str:
+    async def _create(self, **fields: Any) -> str:
         """Create a batch and return its id."""
-        return self.remote_of((await self._said("create", **fields)).get("id"))
+        return self.remote_of((await self._request("create", **fields)).get("id"))
 
-    async def _retrieved(self, remote: str) -> dict[str, Any]:
+    async def _retrieve(self, remote: str) -> dict[str, Any]:
         """Return the provider's record of a batch."""
-        return await self._said("retrieve", remote)
+        return await self._request("retrieve", remote)
 
     async def _cancel(self, remote: str) -> None:
-        await self._said("cancel", remote)
+        await self._request("cancel", remote)
 
-    async def _said(self, method: str, *args: Any, **named: Any) -> dict[str, Any]:
+    async def _request(self, method: str, *args: Any, **named: Any) -> dict[str, Any]:
         asked = getattr(self.batches.with_streaming_response, method)
         return await self.object_of(asked(*args, **named, extra_headers=self.headers))
 

@@ -136,7 +136,7 @@ class GoogleModel(base.SdkModel):
         client.sdk.close()
         await client.http.aclose()  # the SDK does not close an HTTP client that it was given
 
-    async def sent(self, client: Clients, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
+    async def send(self, client: Clients, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
         """Send a request and return the body of the response."""
         answer = await client.sdk.aio.models.generate_content(**request)
         return str(answer.sdk_http_response.body).encode("utf-8", "surrogatepass")

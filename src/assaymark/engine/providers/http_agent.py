@@ -173,7 +173,7 @@ def read_request(call: CallSpec) -> AgentRequest:
         raise ModelError(str(exc), retryable=False) from None
 
 
-def answered(text: str, model: str) -> Reply:
+def to_reply(text: str, model: str) -> Reply:
     """Return an agent's answer as a reply, with the model, fingerprint and token usage that it reports, if any."""
     facts = _object(text)
     usage = part_of(facts, "usage")
@@ -288,26 +288,26 @@ class HttpAgent:
         place, loop = current_slot(), asyncio.get_running_loop()
 
         def take() -> None:
-            if place is not None and not place.taken:
+            if place is not None and not place.acquired:
                 try:
-                    asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
+                    asyncio.run_coroutine_threadsafe(place.acquire(), loop).result(timeout_s)
                 except (CancelledError, RuntimeError):  # the loop has ended: the answer is not needed
                     raise TimeoutError from None
 
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await apart(post, post.leave)
+                answer = await apart(post, post.abort)
                 for _ in range(_TRIES - 1):  # only a refused connection is retried, since nothing was sent
                     if not (isinstance(answer, AgentFailure) and answer.failure == "refused"):
                         break
                     await self._sleep(_BETWEEN_TRIES_S)
-                    answer = await apart(post, post.leave)
+                    answer = await apart(post, post.abort)
         except TimeoutError:
             answer = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(answer, AgentFailure):
-            return answer.reply(call.model, raw=post.kept() if answer.failure == "too large" else None)
-        return answered(answer if token is None else scrub(answer, [token]), call.model)
+            return answer.reply(call.model, raw=post.received_text() if answer.failure == "too large" else None)
+        return to_reply(answer if token is None else scrub(answer, [token]), call.model)
 
     def _token(self, call: CallSpec) -> Secret | None:
         name = call.args.get("token_env")
@@ -321,7 +321,7 @@ class HttpAgent:
 
 
 class _Post:
-    """One POST request, made in a thread; `leave` and `failed` may be called from other threads meanwhile."""
+    """One POST request, made in a thread; `abort` and `failed` may be called from other threads meanwhile."""
 
     def __init__(
         self, site: Url, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
@@ -330,7 +330,7 @@ class _Post:
         self._timeout_s, self._most, self._take_place = timeout_s, most, take_place
         self._received = bytearray()
         self._socket: socket.socket | None = None
-        self._left = False
+        self._aborted = False
 
     def __call__(self) -> str | AgentFailure:
         """Return the text of the answer, or the failure."""
@@ -341,7 +341,7 @@ class _Post:
         try:
             connection.connect()
             self._socket = connection.sock
-            if self._left:
+            if self._aborted:
                 return self.failed("timeout", "left behind")
             connection.putrequest("POST", site.path, skip_accept_encoding=True)
             for name, value in _HEADERS.items():
@@ -367,9 +367,9 @@ class _Post:
         finally:
             connection.close()
 
-    def leave(self) -> None:
+    def abort(self) -> None:
         """Shut the connection down so that the thread ends whatever the server does."""
-        self._left = True
+        self._aborted = True
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -379,7 +379,7 @@ class _Post:
         start = "" if self._token is not None else self._received[:_LOOKED_AT].decode("utf-8", "replace")
         return failure(kind, detail, start)
 
-    def kept(self) -> str:
+    def received_text(self) -> str:
         """Return the received data without the token, cut to the longest body that is stored."""
         text = self._received[:MOST_KEPT_BYTES].decode("utf-8", "replace")
         if self._token is None:
@@ -448,7 +448,7 @@ class PythonAgent:
         self._timeout_s, self._max_bytes, self._strict = timeout_s, max_bytes, strict
         self._raised: list[str] = []  # appended to in threads
 
-    def held(self, strict: bool) -> PythonAgent:
+    def with_strict(self, strict: bool) -> PythonAgent:
         """Return the same agent, with or without ``strict``: an exception then stops the run."""
         decide = self._decide or self._named or ""
         return PythonAgent(decide, timeout_s=self._timeout_s, max_bytes=self._max_bytes, strict=strict)
@@ -468,7 +468,7 @@ class PythonAgent:
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await apart(lambda: self._decided(call))
+                answer = await apart(lambda: self._call_agent(call))
         except TimeoutError:
             answer = failure("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(answer, AgentFailure):
@@ -476,9 +476,9 @@ class PythonAgent:
         if len(answer.encode("utf-8", "surrogatepass")) > self._max_bytes:
             detail = f"the answer has more than {self._max_bytes:,} bytes; it is kept as it came"
             return failure("too large", detail, answer).reply(call.model, raw=answer[:MOST_KEPT_BYTES])
-        return answered(answer, call.model)
+        return to_reply(answer, call.model)
 
-    def _decided(self, call: CallSpec) -> str | AgentFailure:
+    def _call_agent(self, call: CallSpec) -> str | AgentFailure:
         """Return the callable's result as text, or the failure. Runs in the thread."""
 
         async def awaited(result: Awaitable[object]) -> object:
@@ -490,7 +490,7 @@ class PythonAgent:
             result = decide(context)
             return _text(asyncio.run(awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # any exception of the agent is its outcome, even SystemExit
-            raised = failure("exception", _named(exc))
+            raised = failure("exception", _describe(exc))
             # file and line of the exception, in the user's code rather than in an installed package if possible
             frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
             if not frames and (code := getattr(decide, "__code__", None)) is not None:  # the call itself failed
@@ -523,7 +523,7 @@ def load_agent(name: str) -> Decide:
             module, _, attribute = name.partition(":")
             target = reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as exc:
-        problem = failure("exception", _named(exc)).detail
+        problem = failure("exception", _describe(exc)).detail
         if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
             module, here = exc.name, Path.cwd()
             advice = f"put the folder that holds {module}.py or {module}/ in front of the command: PYTHONPATH=FOLDER"
@@ -574,10 +574,10 @@ def _text(result: object) -> str | AgentFailure:
         optional = {"confidence": raw.get("confidence"), **{name: agent.get(name) for name in ("model", "fingerprint")}}
         return canonical_json(fields | {name: arg for name, arg in optional.items() if arg is not None and arg != ""})
     except (TypeError, ValueError, RecursionError) as exc:
-        return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
+        return failure("wrong type", f"what was returned has no JSON form: {_describe(exc)}")
 
 
-def _named(exc: BaseException) -> str:
+def _describe(exc: BaseException) -> str:
     """Return the type and message of an exception; the message is made by the agent's code and may itself fail."""
     try:
         return f"{type(exc).__name__}: {exc}"

@@ -101,10 +101,10 @@ class InspectModel:
         # Refuse the answer if a setting of the call was not sent, and remember which
         if trace.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
-            missing = [name for name in _asked(call) if name not in sent]
+            missing = [name for name in _wanted(call) if name not in sent]
         else:
-            names = {name.lower() for name in _names(trace.request)}
-            missing = [key for key in _asked(call) if not any(part in name for part in _PARTS[key] for name in names)]
+            names = {name.lower() for name in _setting_names(trace.request)}
+            missing = [key for key in _wanted(call) if not any(part in name for part in _PARTS[key] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
         # Convert the output to a reply.
@@ -173,7 +173,7 @@ class InspectModel:
     def _problems(self, call: CallSpec) -> Iterator[str]:
         """Yield the settings of a call that are known to be unsupported before it is sent."""
         yield from inspect_argument_problems(call.model, call.args)
-        yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
+        yield from (self._drops(name) for name in _wanted(call) if name in self._unsent)
         yield from base.prompt_problems(call)
 
     def _drops(self, name: str) -> str:
@@ -247,18 +247,18 @@ def response_schema(call: CallSpec) -> Any:
     return model.ResponseSchema(name="reply", json_schema=schema, strict=True)
 
 
-def _asked(call: CallSpec) -> list[str]:
+def _wanted(call: CallSpec) -> list[str]:
     """Return the settings that a call sets."""
     return [name for name in _PARTS if getattr(call, name) is not None]
 
 
-def _names(node: Any) -> Iterator[str]:
+def _setting_names(node: Any) -> Iterator[str]:
     """Yield the names of all settings in a request that have a value, except those in messages and schemas."""
     if isinstance(node, Mapping):
         for name, value in node.items():
             if value is not None and name not in _NOT_SETTINGS:
                 yield str(name)
-                yield from _names(value)
+                yield from _setting_names(value)
     elif isinstance(node, list | tuple):
         for part in node:
-            yield from _names(part)
+            yield from _setting_names(part)

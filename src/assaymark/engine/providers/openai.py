@@ -63,7 +63,7 @@ class _OpenAI(base.SdkModel):
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """Make a client of the SDK, without retries, which are left to the runner."""
         return load_sdk(self.provider).AsyncOpenAI(
-            api_key=at.key.reveal() if at.key else "none",  # the SDK requires one even if `sent` omits it
+            api_key=at.key.reveal() if at.key else "none",  # the SDK requires one even if `send` omits it
             base_url=at.address,
             timeout=at.timeout_s,
             max_retries=0,
@@ -74,7 +74,7 @@ class _OpenAI(base.SdkModel):
         """Omit the Authorization header for a server without a key."""
         return {} if at.key else {"Authorization": load_sdk(self.provider).Omit()}
 
-    async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
+    async def send(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
         """Send a request and return the body of the response."""
         form = load_sdk(replace(self.provider, sdk="httpx2")).Response
         # The call key is the request id by which provider and caller can both find the request.
@@ -228,7 +228,7 @@ class OpenAIBatches(batches.StreamedBatches):
         upload = (f"{label}.jsonl", b"".join(self.line(key, call) for key, call in items), "application/jsonl")
         create = self.client().files.with_streaming_response.create
         file = await self.object_of(create(file=upload, purpose="batch", extra_headers=self.headers))
-        return await self._created(
+        return await self._create(
             input_file_id=self.remote_of(file.get("id")), endpoint=self.form["url"], completion_window="24h",
             metadata={LABEL: label},
         )  # fmt: skip
@@ -242,7 +242,7 @@ class OpenAIBatches(batches.StreamedBatches):
         return None
 
     async def _state(self, remote: str) -> batches.BatchState:
-        batch = await self._retrieved(remote)
+        batch = await self._retrieve(remote)
         counts = base.part_of(batch, "request_counts")
         done, failed, total = (base.count_of(counts.get(name)) or 0 for name in ("completed", "failed", "total"))
         status = _STATUS.get(str(batch.get("status")), "running")
@@ -256,7 +256,7 @@ class OpenAIBatches(batches.StreamedBatches):
         return batches.BatchState(status, done, failed, expired)
 
     async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
-        batch = await self._retrieved(remote)
+        batch = await self._retrieve(remote)
         content = self.client(batches.MOST_RESULT_BYTES).files.with_streaming_response.content
         for file in (batch[name] for name in ("output_file_id", "error_file_id") if batch.get(name)):
             async with content(self.remote_of(file), extra_headers=self.headers) as response:

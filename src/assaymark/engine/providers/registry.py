@@ -45,15 +45,15 @@ class Models(Mapping[str, Model]):
 
     def __init__(
         self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
-        purse: SpendLimit | None = None, strict: bool = False,
+        budget: SpendLimit | None = None, strict: bool = False,
     ) -> None:  # fmt: skip
         self._fixed, self._providers = fixed, dict(providers)
         self._made: dict[str, Model] = {}
-        self.prices, self.purse, self._strict = prices, purse, strict
+        self.prices, self.budget, self._strict = prices, budget, strict
 
-    def paid_from(self, purse: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
-        """Return the same models with these prices and, if ``purse`` is given, this budget."""
-        return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
+    def paid_from(self, budget: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
+        """Return the same models with these prices and, if given, this budget."""
+        return Models(self._fixed, self._providers, prices=prices, budget=budget, strict=strict)
 
     def raised(self) -> list[str]:
         """The exceptions of Python agents with their counts: one line for each place in an agent's code."""
@@ -77,7 +77,7 @@ class Models(Mapping[str, Model]):
                 raise KeyError(str(self._unknown(name)))
             try:
                 model = self._providers[provider](rest)
-                self._made[name] = model.held(self._strict) if isinstance(model, PythonAgent) else model
+                self._made[name] = model.with_strict(self._strict) if isinstance(model, PythonAgent) else model
             except InputError as exc:
                 raise KeyError(str(exc)) from None
         return self._made[name]
@@ -114,12 +114,12 @@ class Models(Mapping[str, Model]):
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
     """Return every provider of models and agents, by the part of a name before its first slash."""
     names = ("inspect", *_SDK_MODELS)
-    return external_providers() | {name: partial(_made, name, 1, environ) for name in names}
+    return external_providers() | {name: partial(_make, name, 1, environ) for name in names}
 
 
 def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
     """Return the providers that take batches, by the part of a model's name before its first slash."""
-    return {name: partial(_made, name, 2, environ) for name in _SDK_MODELS}
+    return {name: partial(_make, name, 2, environ) for name in _SDK_MODELS}
 
 
 _SDK_MODELS: Final = {
@@ -130,21 +130,21 @@ _SDK_MODELS: Final = {
 """Providers with an official client: module, model class and batch class, imported when first needed."""
 
 
-def _found(provider: str, index: int = 1) -> Any:
+def _sdk_class(provider: str, index: int = 1) -> Any:
     """A provider's model class, or its batches (2)."""
     names = _SDK_MODELS.get(provider, ("inspect", "InspectModel"))
     return getattr(import_module(f"assaymark.engine.providers.{names[0]}"), names[index])
 
 
-def _made(provider: str, index: int, environ: Mapping[str, str] | None, name: Any) -> Any:
-    return _found(provider, index)(name, environ=environ)
+def _make(provider: str, index: int, environ: Mapping[str, str] | None, name: Any) -> Any:
+    return _sdk_class(provider, index)(name, environ=environ)
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """Return the problems with the arguments of a provider's model; empty for built-in models."""
     provider = model.partition("/")[0]
     if provider in _SDK_MODELS:
-        return list(_found(provider).argument_problems(model, args))
+        return list(_sdk_class(provider).argument_problems(model, args))
     if provider == "inspect":
         from assaymark.engine.providers.inspect import inspect_argument_problems
 

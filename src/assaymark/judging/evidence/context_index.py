@@ -115,7 +115,7 @@ class DecisionNumbers:
     def of(cls, entries: Iterable[OwnEntry] = ()) -> DecisionNumbers:
         """Index an agent's own numbers from (instrument or "", name, value, unit); a name's words are its labels."""
         finite = (entry for entry in entries if math.isfinite(entry[2]))
-        return _bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite])
+        return _index([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class ContextIndex:
         size, unit = abs(number.value), number.unit
         fine = len(str(round(size / number.step))) >= _FINE
         reach = number.step * HALF if fine else size * _FINEST
-        for at, (sizes, printed) in enumerate(map(_printed, self.prompts)):
+        for at, (sizes, printed) in enumerate(map(_sorted_numbers, self.prompts)):
             for other, line in printed[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
                 same_unit = other.unit == unit or "percent" not in (other.unit, unit) or other.unit == "none"
                 if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
@@ -177,7 +177,7 @@ class ContextIndex:
         # Numeric facts about instruments, ordered by row, field and id, so that the input order does not matter.
         rows = subjects.rows
         about = [fact for fact in facts if fact.instrument]
-        numbers = [(rows[fact.instrument], fact.field, fact.id, *part) for fact in about for part in _parts(fact)]
+        numbers = [(rows[fact.instrument], fact.field, fact.id, *part) for fact in about for part in _values_of(fact)]
         numbers.sort(key=itemgetter(slice(4)))
         fields = sorted({number[1] for number in numbers})
         labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
@@ -204,7 +204,7 @@ class ContextIndex:
         bars_in = {name for name in fields if name.replace("_", " ").lower() in _BARS}
         for fact in about:
             if fact.field in bars_in and fact.as_of is not None:
-                for value, _ in _parts(fact):
+                for value, _ in _values_of(fact):
                     shown[fact.instrument].setdefault(fact.as_of, value)
         # Numbers of constraints, and of prompt lines that state an obligation of the agent.
         entries: list[Entry] = []
@@ -219,8 +219,8 @@ class ContextIndex:
         return cls(
             subjects=subjects,
             cells=cells,
-            free=_free([fact for fact in facts if not fact.instrument]),
-            rules=_bag(entries),
+            free=_index_free_facts([fact for fact in facts if not fact.instrument]),
+            rules=_index(entries),
             series=MappingProxyType(
                 {
                     name: Series(
@@ -253,7 +253,7 @@ _FINE = 4
 
 
 @lru_cache(maxsize=256)
-def _printed(text: str) -> tuple[list[float], list[tuple[PrintedNumber, int]]]:
+def _sorted_numbers(text: str) -> tuple[list[float], list[tuple[PrintedNumber, int]]]:
     """Return the sorted absolute values of the numbers of a text, and each number with its line, counted from 1."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     prints = sorted(extract_numbers(text), key=lambda number: abs(number.value))
@@ -273,7 +273,7 @@ def field_label(name: str) -> FieldLabel:
     )  # fmt: skip
 
 
-def _parts(fact: Fact) -> list[tuple[float, str]]:
+def _values_of(fact: Fact) -> list[tuple[float, str]]:
     """Return the numbers in a fact: its value, or the numbers in a text value."""
     if isinstance(fact.value, str):
         return [(number.value, number.unit) for number in extract_numbers(fact.value[:_LONGEST_NOTE])]
@@ -281,18 +281,18 @@ def _parts(fact: Fact) -> list[tuple[float, str]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
+def _sort_key(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key that orders b2 before b10."""
     parts = filter(None, _DIGITS.split(name))
     return tuple((int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in parts)
 
 
-def _free(facts: Sequence[Fact]) -> FreeFacts:
+def _index_free_facts(facts: Sequence[Fact]) -> FreeFacts:
     """Index facts about no instrument, ordered by id, and the other numbers of the notes that they come from."""
     entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
     before: frozenset[str] = frozenset()
 
-    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
+    ordered = sorted(facts, key=lambda fact: (fact.source, _sort_key(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
         note_words = content_words(note[:_LONGEST_NOTE])
@@ -303,10 +303,10 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
         sizes = set()
         for fact in members:
             named = words | content_words(fact.field.replace("_", " "))
-            for value, unit in _parts(fact):
+            for value, unit in _values_of(fact):
                 sizes.add(abs(value))
                 # -1 for a negative value, 1 if the last words of the field's name mean a rise, else 0
-                direction = -1 if value < 0 else _rises(fact.field[-40:])
+                direction = -1 if value < 0 else _field_sign(fact.field[-40:])
                 entries.append((value, unit, named, fact.id, direction, at, falling))
         for number in numbers:
             size = abs(number.value)
@@ -321,7 +321,7 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
 
 
 @lru_cache(maxsize=1 << 14)
-def _rises(field_name: str) -> int:
+def _field_sign(field_name: str) -> int:
     return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
 
 
@@ -346,15 +346,15 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
     """Return the numbers of one line with its words; cached, because most prompt lines recur every round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
-    entries = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
+    entries = [(number.value, number.unit, _distinctive_words(line)) for number in extract_numbers(line)]
     for part in _SENTENCES.split(line):
         # one distinctive word identifies a rule that is a single short sentence, whatever the rest of its line
-        if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _telling(part)) == 1:
+        if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _distinctive_words(part)) == 1:
             entries += [(number.value, number.unit, words) for number in extract_numbers(part)]
     return tuple(dict.fromkeys(entries))
 
 
-def _telling(text: str) -> frozenset[str]:
+def _distinctive_words(text: str) -> frozenset[str]:
     """Return the distinctive words of a rule, without task vocabulary that is common elsewhere."""
     return frozenset(
         form
@@ -363,7 +363,7 @@ def _telling(text: str) -> frozenset[str]:
     )
 
 
-def _bag(entries: Sequence[Entry]) -> DecisionNumbers:
+def _index(entries: Sequence[Entry]) -> DecisionNumbers:
     needed = tuple(min(2, len(words)) or 1 if id_.startswith("prompt:") else 1 for *_, words, _, id_ in entries)
     values = Values.of([entry[:2] for entry in entries])
     words, subjects = tuple(entry[2] for entry in entries), tuple(entry[3] for entry in entries)
@@ -389,7 +389,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
                 label = "weight allocation" if name == "weight" else name
                 entries.append((action.instrument, label, float(value), unit))
     for name in sorted(decision.stages):
-        entries += _walk(decision.stages[name], name, "", 0)
+        entries += _walk_numbers(decision.stages[name], name, "", 0)
     outcome = None if context is None else order_outcome(context, decision.actions)
     if outcome is not None and outcome.after is not None and outcome.after.equity > 0:
         after = outcome.after
@@ -418,7 +418,7 @@ def owners_of(decision: Decision) -> dict[str, str]:
     return {text: next(iter(owners)) for text, owners in reasons.items() if len(owners) == 1}
 
 
-def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:
+def _walk_numbers(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:
     """Yield the numbers in a structured part; a key that names an instrument, or an adjacent id, sets the subject."""
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
@@ -437,10 +437,10 @@ def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = Fals
             entry = value[key]
             leaf = isinstance(entry, (int, float))
             if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
-                yield from _walk(entry, path, key, depth + 1, percent)
+                yield from _walk_numbers(entry, path, key, depth + 1, percent)
             else:
                 whose = named or ("" if leaf else key)
-                yield from _walk(entry, f"{path}.{key}", whose, depth + 1, percent=is_percent and not leaf)
+                yield from _walk_numbers(entry, f"{path}.{key}", whose, depth + 1, percent=is_percent and not leaf)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _walk(item, path, subject, depth + 1, percent)
+            yield from _walk_numbers(item, path, subject, depth + 1, percent)

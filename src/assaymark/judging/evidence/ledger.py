@@ -14,8 +14,7 @@ from assaymark.judging.evidence.context_index import ContextIndex, DecisionNumbe
 from assaymark.judging.evidence.mention import NumberContext, ParsedText, UnitReading, extract_numbers
 from assaymark.judging.evidence.rules import (
     Ruling,
-    accusation,
-    content,
+    contradiction,
     derive,
     direction_fits,
     is_doubted,
@@ -25,8 +24,9 @@ from assaymark.judging.evidence.rules import (
     readings,
     sign_fits,
     significant,
+    subject_words,
 )
-from assaymark.judging.evidence.words import LISTS, narrow
+from assaymark.judging.evidence.words import LISTS, normalise_width
 from assaymark.quantiles import t_quantile
 from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, RationaleKind, sha256_text
 
@@ -97,7 +97,7 @@ def audit_texts(
         numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
         if not numbers:
             continue
-        read = ParsedText(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
+        read = ParsedText(normalise_width(text), numbers, material.subjects, rows.get(text.strip(), -1))
         repeats = len(numbers) >= _MANY
         for at, number in enumerate(numbers):
             key = read.key(at) if repeats else None
@@ -125,7 +125,7 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
     named = around.words & _OWN_WORDS
     if named and (at := match_bag(bag, around, named, None)) is not None:
         ruling = Ruling("own_action", "own-labelled", (f"own:{bag.ids[at]}",))
-    ruling = ruling or _fact(material, around)
+    ruling = ruling or _match_fact(material, around)
     if ruling is None and (at := match_bag(material.rules, around, around.words, None)) is not None:
         ruling = Ruling("rule", "stated-in-task", (material.rules.ids[at],))
     if ruling is None and (number.held or not (number.bare or _is_coarse_threshold(around))):
@@ -135,11 +135,11 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
     if ruling is None and (ruling := derive(material, around)) is None:
         # Contradicted if every condition for that is met; else in_context if the context contains the number.
         reason = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
-        charge = accusation(material, around) if reason == "unmatched" else None
+        charge = contradiction(material, around) if reason == "unmatched" else None
         if charge is not None:
             whole = material.completeness == "complete"
             ruling = charge if whole else charge._replace(state="not_found", rule="partial-context")
-        elif (present := _stands(material, around)) is None:
+        elif (present := _find_in_context(material, around)) is None:
             ruling = Ruling("not_found", reason)
         else:
             ruling = present if reason == "unmatched" else present._replace(rule=reason)
@@ -147,7 +147,7 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
-def _fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
+def _match_fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a cell labelled by the clause, else a free fact about its subject, any cell of the row, or a wider fact."""
     from_row = match_cell(material, around)
     if from_row is not None and from_row.rule in _LABELLED:
@@ -155,7 +155,7 @@ def _fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
     if _is_coarse_threshold(around):
         return None
     free = material.free
-    at, rule = match_free(free, around, content(around)), "free-fact"
+    at, rule = match_free(free, around, subject_words(around)), "free-fact"
     if at is None and from_row is None and not around.number.bare and significant(around.number) >= 2:
         wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
         at, rule = match_free(free, around, wide), "free-fact-in-sentence"
@@ -167,7 +167,7 @@ def _is_coarse_threshold(around: NumberContext) -> bool:
     return around.conditional and significant(around.number) < 3
 
 
-def _stands(material: ContextIndex, around: NumberContext) -> Ruling | None:
+def _find_in_context(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Find the number as printed anywhere in the context, about any subject; a printed sign must agree."""
     if (printed := material.prints(around.number)) is not None:
         source, rounded = printed
@@ -226,7 +226,7 @@ def chance_corrected(
         for places in groups.values():
             # Agreement of each number with any cell of each row of one context, with the printed sign.
             items, cells = [members[at][0] for at in places], members[places[0]][1].cells
-            triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_reading, items)]
+            triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_first_reading, items)]
             rate, size, half = (np.array(column)[:, None] for column in zip(*triples, strict=True))
             starts = [item.quote[:4] for item in items]
             signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in starts]
@@ -259,7 +259,7 @@ def _decimals(quote: str) -> int:
     return digits
 
 
-def _reading(item: Evidence) -> UnitReading:
+def _first_reading(item: Evidence) -> UnitReading:
     """Return the first reading of a number in the ledger, from its record alone."""
     size = abs(item.number)
     digits = "".join(c for c in item.quote if c in "0123456789.").strip(".")
@@ -311,7 +311,7 @@ def evidence_summary(
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
         rows.append(Measurement(
             name, labels, count / n if n else None, n, n_of, method=_SHARE_METHOD, low=low, high=high,
-            level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
+            level=level if low is not None else None, inputs=inputs, **_unit_or_state(n, f"no {n_of}", "share"),
             detail={"count": count, **({"clusters": len(clusters)} if n else {})},
         ))  # fmt: skip
 
@@ -338,12 +338,12 @@ def evidence_summary(
             reason = str(exc)
     corrected = Measurement(
         "evidence.chance_corrected", {}, value, n, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
-        **_defined(n, reason, "share beyond chance"), detail=detail,
+        **_unit_or_state(n, reason, "share beyond chance"), detail=detail,
     )  # fmt: skip
     return (*rows, corrected)
 
 
-def _defined(there: object, reason: str, unit: str) -> dict[str, Any]:
+def _unit_or_state(there: object, reason: str, unit: str) -> dict[str, Any]:
     """Return the unit of a defined measurement, or the state and reason of an undefined one."""
     return {"unit": unit} if there else {"state": f"undefined: {reason}"}
 
@@ -360,8 +360,8 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
         if not isinstance(stage, Mapping) or not isinstance(stage.get("holdings"), Mapping):
             continue
         weights = {a.instrument: a.weight for a in decision.actions if a.weight is not None}
-        stated = _number(stage.get("portfolio_pct"))
-        parts = {name: part for name in weights if (part := _number(stage["holdings"].get(name))) is not None}
+        stated = _finite_number(stage.get("portfolio_pct"))
+        parts = {name: part for name in weights if (part := _finite_number(stage["holdings"].get(name))) is not None}
         if stated is not None and weights and len(parts) == len(weights):
             gaps[decision.record_id] = stated - sum(weights[name] * part for name, part in parts.items())
     differing = sorted(name for name, difference in gaps.items() if abs(difference) > tolerance + _FLOAT_SLACK)
@@ -370,12 +370,12 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
         n_of="forecasts",
         method=f"stated portfolio forecast against the weighted sum of its parts, tolerance {tolerance:g} points",
         inputs=sha256_text("\n".join(f"{name}\t{gaps[name]!r}" for name in sorted(gaps))) if gaps else "",
-        **_defined(gaps, "no forecast was stated with its parts", "share"),
+        **_unit_or_state(gaps, "no forecast was stated with its parts", "share"),
         detail={"count": len(differing), "tolerance": tolerance, **({"records": differing} if gaps else {})},
     )  # fmt: skip
 
 
-def _number(value: object) -> float | None:
+def _finite_number(value: object) -> float | None:
     """Return a finite number as a float, and None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         return None

@@ -29,8 +29,8 @@ from assaymark.judging.evidence.words import (
     clause_in,
     is_content,
     is_horizon,
-    lower_of,
-    narrow,
+    lower_text,
+    normalise_width,
     words_in,
 )
 
@@ -202,7 +202,7 @@ class UnitReading:
 
 def extract_numbers(text: str) -> list[PrintedNumber]:
     """Extract the numbers of ``text`` in order, with units, without dates, horizons, index names and identifiers."""
-    plain = narrow(text)
+    plain = normalise_width(text)
     read: list[PrintedNumber] = []
     at = 0
     # Jump from digit to digit, because the pattern would otherwise be tried at every letter.
@@ -219,7 +219,7 @@ def extract_numbers(text: str) -> list[PrintedNumber]:
         if not (currency or (tail and letter != "M")):
             start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
             before, after = plain[max(0, start - _WINDOW) : start], plain[end : end + _WINDOW]
-            if _masked(whole, fraction, letter, before, after):
+            if _is_no_number(whole, fraction, letter, before, after):
                 continue
             of_shares = bool(_SHARES_AFTER.match(after))
         sign = sign2 or sign
@@ -236,7 +236,7 @@ def extract_numbers(text: str) -> list[PrintedNumber]:
     # In a range, the first number takes the unit of the second, and the second takes the currency of the first
     for i in range(len(read) - 2, -1, -1):
         first, second = read[i], read[i + 1]
-        if second.start - first.end > 6 or not _joined(plain, first, second):
+        if second.start - first.end > 6 or not _is_range(plain, first, second):
             continue
         if first.unit == "usd" and second.unit in ("none", "count"):
             shared = max(first.scale, second.scale)
@@ -267,7 +267,7 @@ def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, flo
 
 
 @lru_cache(maxsize=1 << 14)
-def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
+def _is_no_number(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
     """Return True if a unitless token is a date, time, horizon, part of a name, enumerator or identifier."""
     if letter == "M":  # 6M is six months, 1.4M and 57M are millions
         return not fraction and len(whole) <= 2 and int(whole) <= 24
@@ -299,7 +299,7 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
     )
 
 
-def _joined(text: str, first: PrintedNumber, second: PrintedNumber) -> bool:
+def _is_range(text: str, first: PrintedNumber, second: PrintedNumber) -> bool:
     """Return True if two neighbouring numbers form a range or are entries of a slash-separated list."""
     between = text[first.end : second.start]
     if between in ("", " "):
@@ -371,7 +371,7 @@ class NumberContext:
         rows = set()
         for mention in sentence.mentions[bisect_left(sentence.starts, start) : bisect_left(sentence.starts, end)]:
             there = _segment(read.text, mention.start, start, end)
-            if there == here or not near(read.numbers, *there):
+            if there == here or not numbers_in(read.numbers, *there):
                 rows.add(mention.row)
         return frozenset(rows)
 
@@ -419,7 +419,7 @@ class ParsedText:
         self.numbers = numbers
         self.pieces = Pieces(text)
         self.headers = Headers(text, subjects, owner)
-        self._lower = lower_of(text)
+        self._lower = lower_text(text)
         self._subjects = subjects
         self._last: _NumberSentence | None = None
 
@@ -513,7 +513,7 @@ def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
     return left, end
 
 
-def near(numbers: Sequence[PrintedNumber], start: int, end: int) -> Sequence[PrintedNumber]:
+def numbers_in(numbers: Sequence[PrintedNumber], start: int, end: int) -> Sequence[PrintedNumber]:
     """Return the numbers that start in a span."""
     first = bisect_left(numbers, start, key=lambda number: number.start)
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]

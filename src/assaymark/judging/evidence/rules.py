@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import ContextIndex, DecisionNumbers, FactCells, FieldLabel, FreeFacts
-from assaymark.judging.evidence.mention import HALF, NumberContext, PrintedNumber, UnitReading, Values, near
+from assaymark.judging.evidence.mention import HALF, NumberContext, PrintedNumber, UnitReading, Values, numbers_in
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -24,8 +24,8 @@ from assaymark.judging.evidence.words import (
     canonical,
     is_content,
     is_horizon,
-    lower_of,
-    narrow,
+    lower_text,
+    normalise_width,
     words_in,
 )
 from assaymark.records import EvidenceState
@@ -59,7 +59,7 @@ _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 def is_doubted(before: str, after: str) -> bool:
     """Return True if a neighbouring sentence sets another time or basis, is hypothetical, quotes or retracts."""
     for text in (before, after):
-        lower = lower_of(text)
+        lower = lower_text(text)
         if not _BESIDE.isdisjoint(words_in(lower, 0, len(lower)).lowers) or _EARLIER.search(lower):
             return True
     return False
@@ -144,7 +144,7 @@ def _tokens(around: NumberContext) -> list[_Token]:
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
-    tokens = [_Token(number.start, number.end, "", "number") for number in near(place.read.numbers, start, end)]
+    tokens = [_Token(number.start, number.end, "", "number") for number in numbers_in(place.read.numbers, start, end)]
     tokens += [
         _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
     ]
@@ -200,7 +200,7 @@ def readings(number: PrintedNumber, *, percent_of_plain: bool = False) -> tuple[
 
 @lru_cache(maxsize=1 << 12)
 def _digits(quote: str) -> int:
-    return len("".join(c for c in narrow(quote) if c in "0123456789").lstrip("0")) or 1
+    return len("".join(c for c in normalise_width(quote) if c in "0123456789").lstrip("0")) or 1
 
 
 def significant(number: PrintedNumber) -> int:
@@ -208,7 +208,7 @@ def significant(number: PrintedNumber) -> int:
     return _digits(number.quote)
 
 
-def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
+def find_by_size(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
     """Find the indices of the values that agree with a reading in absolute value, by bisection."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
     return index.all_near(reading.size, reading.half)
@@ -287,7 +287,7 @@ def direction_fits(free: FreeFacts, at: int, around: NumberContext) -> bool:
 
 def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberContext) -> list[int]:
     """Find values that match a reading's size, and values without a unit that equal a percentage as printed."""
-    hits = sized(values, reading, money=around.number.unit == "usd")
+    hits = find_by_size(values, reading, money=around.number.unit == "usd")
     if reading.as_rate:
         hits += values.unmarked.all_near(reading.size * 100, reading.half * 100)
     return hits
@@ -307,7 +307,7 @@ def match_bag(
     return None
 
 
-def content(around: NumberContext) -> frozenset[str]:
+def subject_words(around: NumberContext) -> frozenset[str]:
     """Return the words of a clause that can name a subject, including maturities."""
     return frozenset(word for word in around.words | around.horizons if is_content(word))
 
@@ -341,8 +341,8 @@ def derive(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Return the first derivation of the number from visible facts, or None."""
     if around.number.bare:
         return None
-    ruling = _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
-    if ruling is not None or not _moves(around):
+    ruling = _match_spread(material, around) or _match_combined(material.free, around) or _match_bars(material, around)
+    if ruling is not None or not _is_movement(around):
         return ruling
     # The change between two prices of an instrument, such as from the entry price to the last
     cells = material.cells
@@ -351,12 +351,12 @@ def derive(material: ContextIndex, around: NumberContext) -> Ruling | None:
         prices = [at for at in range(part.start, part.stop) if not cells.of_cell[at].kinds.isdisjoint(_PRICES)]
         for at, base in permutations(prices[:_MOST_PRICES], 2):
             value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
-            if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
+            if before > 0 and _is_difference(around, (value / before - 1, value - before), ordered=True):
                 return Ruling("derivable", "change-in-row", (cells.ids[at], cells.ids[base]), row)
     return None
 
 
-def _spread(material: ContextIndex, around: NumberContext) -> Ruling | None:
+def _match_spread(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match the difference between two instruments in one field, if the clause is a comparison."""
     if SPREAD.isdisjoint(around.lower):
         return None
@@ -378,12 +378,12 @@ def _spread(material: ContextIndex, around: NumberContext) -> Ruling | None:
                 continue
             rate, plain = cells.values.rate, cells.values.plain
             difference = float(rate[at] - rate[there]), float(plain[at] - plain[there])
-            if _is_gap(around, difference, ordered=other == material.benchmark):
+            if _is_difference(around, difference, ordered=other == material.benchmark):
                 return Ruling("derivable", "difference-of-rows", (cells.ids[at], cells.ids[there]), first)
     return None
 
 
-def _is_gap(around: NumberContext, difference: tuple[float, float], *, ordered: bool) -> bool:
+def _is_difference(around: NumberContext, difference: tuple[float, float], *, ordered: bool) -> bool:
     """Return True if the number is this (rate, plain) difference; the sign must agree if the order is ``ordered``."""
     if ordered and around.direction and difference[1] and (around.direction > 0) != (difference[1] > 0):
         return False
@@ -393,12 +393,12 @@ def _is_gap(around: NumberContext, difference: tuple[float, float], *, ordered: 
     )
 
 
-def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
+def _match_combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
     """Match a sum, difference, ratio or relative change of two numbers in one note about the clause's subject."""
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
         return None
-    words = content(around)
+    words = subject_words(around)
     if not words or (significant(around.number) < 2 and around.number.unit != "bps"):
         return None
     edges = np.flatnonzero(np.diff(free.note, prepend=-1, append=-2)).tolist()
@@ -427,18 +427,18 @@ def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
     return None
 
 
-def _recomputed(material: ContextIndex, around: NumberContext) -> Ruling | None:
+def _match_bars(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a return, volatility or drawdown of the instrument over the named horizon, or a return over all bars."""
     for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
         if series is None or len(series.close) < 2:
             continue
         used = (f"series:{series.instrument}",)
-        if not around.horizons and around.number.unit != "usd" and _moves(around):
+        if not around.horizons and around.number.unit != "usd" and _is_movement(around):
             # to the last bar from the first or, for a number with three or more digits, from any
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
-            if any(_is_gap(around, (change, change), ordered=True) for change in gaps):
+            if any(_is_difference(around, (change, change), ordered=True) for change in gaps):
                 return Ruling("derivable", "return-shown", used, row)
         for horizon in sorted(around.horizons):
             # The statistic that the words name; the horizon counts bars and, if different, calendar days.
@@ -459,12 +459,12 @@ def _recomputed(material: ContextIndex, around: NumberContext) -> Ruling | None:
                     value = float(moves.std(ddof=1)) * math.sqrt(_SESSIONS_A_YEAR * bars_a_day)
                 elif "drawdown" in around.words:
                     rule, value = "drawdown", float((close / np.maximum.accumulate(close) - 1).min())
-                if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
+                if math.isfinite(value) and _is_difference(around, (value, value), ordered=rule == "return"):
                     return Ruling("derivable", f"{rule}-{horizon}", used, row)
     return None
 
 
-def _moves(around: NumberContext) -> bool:
+def _is_movement(around: NumberContext) -> bool:
     """Return True if the number describes a movement and has enough digits: two for a rate, three for an amount."""
     least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
     moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
@@ -479,7 +479,7 @@ _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
 
 
-def accusation(material: ContextIndex, around: NumberContext) -> Ruling | None:
+def contradiction(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Rule that a number contradicts the one cell that it is about; None if any condition for that is not met."""
     # The benchmark may be named along with the instrument, as in "beta to SPY", if the field's name contains it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
@@ -503,13 +503,13 @@ def accusation(material: ContextIndex, around: NumberContext) -> Ruling | None:
         return None
     # Nor if the number occurs in the prompt or in a free fact, about any subject.
     number = around.number
-    if any(sized(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
+    if any(find_by_size(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
         return None
     size = abs(number.value) / number.scale
     half = number.step / number.scale * HALF if significant(number) >= _FINE else 0.0
     for truth in {size * factor for factor in _FACTORS}:
         reach = (half * truth / size if size else 0.0) + truth * 1e-12
-        for printed in map(_printed, material.prompts):
+        for printed in map(_printed_sizes, material.prompts):
             at = bisect_left(printed, truth - reach)
             if at < len(printed) and printed[at] <= truth + reach:
                 return None
@@ -550,7 +550,7 @@ def _differs(cells: FactCells, around: NumberContext, cell: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _printed(text: str) -> tuple[float, ...]:
+def _printed_sizes(text: str) -> tuple[float, ...]:
     """Return every number that a text prints, including dates and horizons, sorted by size."""
-    hits = _PRINTED.finditer(narrow(text))
+    hits = _PRINTED.finditer(normalise_width(text))
     return tuple(sorted({float(hit.group().replace(",", "")) for hit in hits if len(hit.group()) < _LONGEST_PRINTED}))

@@ -61,7 +61,7 @@ _LONGEST_WORD = 40
 _NONE: frozenset[str] = frozenset()
 
 
-def narrow(text: str) -> str:
+def normalise_width(text: str) -> str:
     """Replace full-width digits, letters and number signs by their usual forms; all offsets stay."""
     if text.isascii() or not _WIDE_ANY.search(text):
         return text
@@ -108,7 +108,7 @@ def is_horizon(word: str) -> bool:
     return word[-1:] in _SPAN_LETTERS and word[:-1].isascii() and word[:-1].isdigit()
 
 
-def lower_of(text: str) -> str:
+def lower_text(text: str) -> str:
     """Lower-case a text letter by letter, so that letters whose lower case is longer do not shift offsets."""
     lower = text.lower()
     if len(lower) == len(text):
@@ -118,7 +118,7 @@ def lower_of(text: str) -> str:
 
 def words_of(text: str) -> TextWords:
     """Split ``text`` into words with their canonical forms, in order."""
-    return words_in(lower_of(text), 0, len(text))
+    return words_in(lower_text(text), 0, len(text))
 
 
 def words_in(lower: str, start: int, end: int) -> TextWords:
@@ -290,7 +290,7 @@ class Subjects:
         # Names in scripts without spaces occur inside other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
-            SubjectMention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
+            SubjectMention(match.start(), match.end(), self.unspaced[lower_text(match.group())])
             for match in _unspaced_pattern(tuple(self.unspaced)).finditer(text, start, end)
         ]
         outside = [hit for hit in hits if not any(hit.start < other.end and other.start < hit.end for other in inside)]
@@ -361,13 +361,13 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     for row, instrument in enumerate(instruments):
         for name in (instrument.id, instrument.name, *instrument.aliases):
             if len(name) > 1 and _UNSPACED.search(name):
-                unspaced[lower_of(name[:_LONGEST_NAME])].add(row)
+                unspaced[lower_text(name[:_LONGEST_NAME])].add(row)
     by_first: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for phrase in sorted(owners, key=lambda p: (-len(p), p)):
         if len(owners[phrase]) == 1:
             by_first[phrase[0]].append((phrase, next(iter(owners[phrase]))))
-    symbols = _unique(instrument.id.lower() for instrument in instruments)
-    symbols |= _unique((instrument.symbol or "").lower() for instrument in instruments)
+    symbols = _unique_rows(instrument.id.lower() for instrument in instruments)
+    symbols |= _unique_rows((instrument.symbol or "").lower() for instrument in instruments)
     return Subjects(
         ids=tuple(instrument.id for instrument in instruments),
         phrases=MappingProxyType({first: tuple(phrases) for first, phrases in by_first.items()}),
@@ -389,7 +389,7 @@ def _unspaced_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
-def _unique(names: Iterable[str]) -> dict[str, int]:
+def _unique_rows(names: Iterable[str]) -> dict[str, int]:
     """Map each name that occurs exactly once to its row."""
     listed = list(names)
     counts = Counter(listed)

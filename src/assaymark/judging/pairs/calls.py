@@ -56,7 +56,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 _VALUE = re.compile(r'\d|"[^"\n]+"|“[^”\n]+”')
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split a text into sentences after a full stop, question or exclamation mark, and at line ends."""
     return [sentence for sentence in _BREAK.split(text) if sentence]
 
@@ -67,22 +67,22 @@ def has_value(sentence: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _named(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
 
 
-def names(sentence: str, name: str) -> bool:
+def is_named(sentence: str, name: str) -> bool:
     """Return True if a sentence names a requirement as separate words, in upper or lower case."""
     lower = sentence.lower()
     # The substring test first makes a thousand tasks fast: most sentences name one requirement of five.
-    return name.lower() in lower and _named(name).search(lower) is not None
+    return name.lower() in lower and _name_pattern(name).search(lower) is not None
 
 
 @lru_cache(maxsize=8192)
 def marks(text: str, requirements: tuple[str, ...]) -> tuple[float, ...]:
     """Mark each requirement in ``text`` as `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``."""
-    lines = sentences(text)
-    naming = ([has_value(line) for line in lines if names(line, name)] for name in requirements)
+    lines = split_sentences(text)
+    naming = ([has_value(line) for line in lines if is_named(line, name)] for name in requirements)
     return tuple(MISSING if not values else MET if any(values) else PARTLY for values in naming)
 
 
@@ -160,10 +160,10 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for name in duplicates(task.names):
             yield f"two requirements are called {name!r}"
         for inner, outer in permutations(dict.fromkeys(task.names), 2):
-            if names(outer, inner):
+            if is_named(outer, inner):
                 yield f"a sentence about {outer!r} also names {inner!r}; give one of them another name"
         for name in task.names:
-            if any(names(sentence, name) for sentence in FIXED_SENTENCES):
+            if any(is_named(sentence, name) for sentence in FIXED_SENTENCES):
                 yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
         for sentence in duplicates([requirement.neutral for requirement in task.requirements]):
             yield f"two requirements share a neutral sentence: {sentence!r}"
@@ -174,12 +174,12 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
             yield f"met must hold two or more wordings, all different (got {count})"
         pivot = len(need.met[0].split()) if need.met else len(need.neutral.split())
         for field, sentence in (*(("met", s) for s in need.met), ("partly", need.partly), ("neutral", need.neutral)):
-            others = [name for name in task.names if name != need.name and names(sentence, name)]
-            if len(sentences(sentence)) != 1 or sentence[-1] not in ".!?":
+            others = [name for name in task.names if name != need.name and is_named(sentence, name)]
+            if len(split_sentences(sentence)) != 1 or sentence[-1] not in ".!?":
                 yield f"{field} must be one sentence with a stop at its end (got {sentence!r})"
             if others:
                 yield f"{field} names another requirement, {others[0]!r} (got {sentence!r})"
-            if names(sentence, need.name) != (field != "neutral"):
+            if is_named(sentence, need.name) != (field != "neutral"):
                 yield f"{field} must {'not ' if field == 'neutral' else ''}name {need.name!r} (got {sentence!r})"
             if field != "neutral" and has_value(sentence) != (field != "partly"):
                 must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
@@ -308,7 +308,7 @@ PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
 """A call that shows a pair in one order; the version of its form is the variant of the instruction."""
 
 
-def checked_verdict(raw: JSON) -> PairVerdict:
+def parse_verdict(raw: JSON) -> PairVerdict:
     """Parse the verdict of a judge's reply, and reject a reply whose reason contradicts it."""
     fields = p.members(raw, ("verdict", "reason"))
     words: tuple[PairVerdict, ...] = get_args(PairVerdict)
@@ -326,7 +326,7 @@ _SCHEMA = p.schema_text(
 
 def pair_form(prompt: PairPrompt = TIE_ALLOWED) -> ReplyForm[PairVerdict]:
     """Build the reply form for a pair: its JSON schema and its parser."""
-    return ReplyForm(prompt, _SCHEMA, checked_verdict, MOST_CHARACTERS)
+    return ReplyForm(prompt, _SCHEMA, parse_verdict, MOST_CHARACTERS)
 
 
 def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
@@ -514,14 +514,14 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
                 yield f"leakage: the {prompt} prompt in order {order} depends on more than the texts of the pair"
     listed = (pair.brief.question, *(part for requirement in pair.brief.requirements for part in requirement))
     for source, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
-        if leaked := pair.id if pair.id and pair.id in shown else _telling(shown):
+        if leaked := pair.id if pair.id and pair.id in shown else _leaked_words(shown):
             yield f"leakage: {source} tells about the pair (got {leaked!r})"
     if sorted(pair.orders) != sorted(ORDERS):
         yield f"orders: must be shown in both orders once (got {', '.join(pair.orders) or 'none'})"
 
 
 @lru_cache(maxsize=8192)
-def _telling(text: str) -> str:
+def _leaked_words(text: str) -> str:
     """Return words in a text that would reveal the expected answer to a judge; empty if there are none."""
     match = _TELLING.search(text)
     return match.group() if match else ""

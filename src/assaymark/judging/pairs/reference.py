@@ -123,7 +123,7 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     """List the problems of a built-in pair judge's arguments; empty for other models."""
     if model not in PLANTED_PAIRS:
         return []
-    knobs = judges.knobs_of(PlantedPair)
+    knobs = judges.override_names(PlantedPair)
     problems = []
     for key, value in args.items():
         low, high = _RANGES.get(key, (0.0, 1.0))
@@ -135,7 +135,7 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
             )
     if problems:
         return problems
-    planted = judges.planted_with(PLANTED_PAIRS, model, args)
+    planted = judges.planted_for(PLANTED_PAIRS, model, args)
     for names in _SUMS:
         total = sum(getattr(planted, name) for name in names)
         if total > 1 + _SLACK:
@@ -169,7 +169,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     """
     if judge.model not in PLANTED_PAIRS:
         return {}
-    planted = judges.planted_with(PLANTED_PAIRS, judge.model, judge.args)
+    planted = judges.planted_for(PLANTED_PAIRS, judge.model, judge.args)
     entries: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     decided = planted.slot_bias + planted.surface + planted.one_sided
     for prompt in () if planted.invalid else prompts:
@@ -231,7 +231,7 @@ class ReferencePairJudge(BuiltInModel):
 
     def answer(self, call: CallSpec) -> str:
         """Return the reply as JSON text, or as a sentence if the planted format error occurs."""
-        planted = judges.planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
+        planted = judges.planted_for(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
         parts = call.shown()
         _, requirements, *texts = read_pair(parts)
         names = tuple(name for name, _ in requirements)

@@ -81,12 +81,12 @@ _LEAST_CLOSING = 3
 
 
 @lru_cache(maxsize=65536)
-def tokens_of(sentence: str) -> int:
+def word_count(sentence: str) -> int:
     """Count the words of a sentence."""
     return len(sentence.split())
 
 
-def closing(tokens: int) -> str:
+def neutral_ending(tokens: int) -> str:
     """Return a neutral ending of exactly ``tokens`` words."""
     sentences: list[str] = []
     while tokens > max(c.CLOSERS):
@@ -112,7 +112,7 @@ class _Drawn:
         self.wordings: list[int] = wordings.tolist()
         self.layout: list[int] = rng.permutation(count).tolist()
         # A length that every text of the task can reach, including texts with bullets.
-        longest = sum(max(map(tokens_of, (*need.met, need.partly, need.neutral))) for need in task.requirements)
+        longest = sum(max(map(word_count, (*need.met, need.partly, need.neutral))) for need in task.requirements)
         self.tokens = longest + count + _LEAST_CLOSING
         self.chain = [self.write(self.order[:level]) for level in range(STEPS + 1)]
 
@@ -126,13 +126,13 @@ class _Drawn:
             requirement = self.requirements[at]
             wording = requirement.met[(self.wordings[at] + reworded) % len(requirement.met)]
             body.append(requirement.partly if at == partly else wording if at in met else requirement.neutral)
-        spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if bullets else 0)
+        spare = self.tokens - sum(map(word_count, body)) - (len(body) if bullets else 0)
         if bullets:
             body = [f"- {sentence}" for sentence in body]
         body[more_at:more_at] = more
         met_names = tuple(need.name for at, need in enumerate(self.requirements) if at in met and at != partly)
         named = () if partly is None else (self.requirements[partly].name,)
-        return Stimulus(_BETWEEN[form].join([*body, closing(spare)]), met_names, named)
+        return Stimulus(_BETWEEN[form].join([*body, neutral_ending(spare)]), met_names, named)
 
     def drawn(self, choices: int, count: int) -> list[int]:
         """Draw ``count`` different numbers below ``choices``."""
@@ -146,7 +146,7 @@ def brief_of(task: Task) -> Brief:
     return Brief(task.name, task.question, listed)
 
 
-def drafts(task: Task, seed: int) -> Iterator[Pair]:
+def task_pairs(task: Task, seed: int) -> Iterator[Pair]:
     """Yield the pairs of one task, which depend only on the seed and this task.
 
     The ladder, texts of equal quality, fillers, and identical or nearly identical pairs.
@@ -192,7 +192,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]
         more: list[str] = []
         order = drawn.drawn(len(c.FILLERS), len(c.FILLERS))
-        while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
+        while sum(map(word_count, more)) < FILLER_SHARE * chain[level].tokens:
             more.append(c.FILLERS[order[len(more) % len(order)]])
         longer = write(drawn.order[:level], more=more, more_at=at)
         pairs.append(("filler", place, chain[level], longer, 0.0))
@@ -240,7 +240,7 @@ def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
     """Build every pair of a datasheet, task by task: ladder, equal-quality controls, fillers, null pairs."""
     if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
-    return tuple(pair for task in tasks for pair in drafts(task, seed))
+    return tuple(pair for task in tasks for pair in task_pairs(task, seed))
 
 
 def manifest_of(pairs: Sequence[Pair], seed: int) -> StimuliManifest:
@@ -364,7 +364,7 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
         texts: list[tuple[PointVariant, int, int, str]] = []
         texts += [("vacuum", number, 0, text) for number, text in enumerate(_NOTHING, start=1)]
         texts += [("ladder", level, level, stimulus.text) for level, stimulus in enumerate(_Drawn(task, seed).chain)]
-        for pair in drafts(task, seed):
+        for pair in task_pairs(task, seed):
             if pair.condition == "filler" and (level := len(pair.v.met)) in FILLED_LEVELS:
                 texts.append(("filler", level, level, pair.v.text))
         for variant, number, level, text in texts:

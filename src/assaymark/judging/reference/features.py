@@ -56,7 +56,7 @@ def topic_counts(text: str) -> dict[str, int]:
     return counts
 
 
-def _speaks_of(sentence: str, *topics: str) -> bool:
+def _has_topic(sentence: str, *topics: str) -> bool:
     words = _WORD.findall(sentence.lower())
     if any(not LEXICON[topic].isdisjoint(words) for topic in topics):
         return True
@@ -79,7 +79,7 @@ Called = tuple[str, tuple[str, ...], frozenset[str]]
 """An instrument's case-sensitive symbol, its names in lower case, and the first word of each name."""
 
 
-def _called(item: Instrument) -> Called:
+def _names_of(item: Instrument) -> Called:
     """Return the symbol and names of an instrument, without names of one or two letters, which are ambiguous."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
     lowered = tuple(dict.fromkeys(name.lower() for name in names if len(name) > 2 and name != item.symbol))
@@ -189,7 +189,7 @@ def read_book(parts: tuple[str, ...]) -> tuple[ParsedDecision, OrderOutcome | No
 
 
 @lru_cache(maxsize=16)
-def _seen(text: str) -> Seen:
+def _index_context(text: str) -> Seen:
     """Index the context of a prompt; cached for all decisions of the context."""
     context = _context(text)
     items = {item.id: item for item in context.instruments}
@@ -204,7 +204,7 @@ def _seen(text: str) -> Seen:
         for instrument, value in values.items():
             ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
     volatility = {instrument: math.fsum(numbers) / len(numbers) for instrument, numbers in ranks.items()}
-    return context, ContextIndex.of(context), items, {name: _called(item) for name, item in items.items()}, volatility
+    return context, ContextIndex.of(context), items, {name: _names_of(item) for name, item in items.items()}, volatility
 
 
 def notice(parts: Sequence[str]) -> Features:
@@ -213,14 +213,14 @@ def notice(parts: Sequence[str]) -> Features:
     The holdings of a decision made of orders are the positions after them (`order_outcome`). Orders that cannot be
     executed leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
     """
-    return _notice(tuple(parts))
+    return _extract(tuple(parts))
 
 
 @lru_cache(maxsize=4096)
-def _notice(parts: tuple[str, ...]) -> Features:
+def _extract(parts: tuple[str, ...]) -> Features:
     """Extract the features; cached for all judges and trials."""
     shown, outcome, quantities = read_book(parts)
-    context, index, items, calls, volatility = _seen(parts[0])
+    context, index, items, calls, volatility = _index_context(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
     words = {"", *_RUN.findall(text)}  # a name can only occur in a text that has its first word
@@ -259,8 +259,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
     # Share of holdings named in the text, and in sentences that give a number, an event or a risk.
     pieces = (_PLAIN_SENTENCE if text.isascii() else _SENTENCE).split(text)
     sentences = [(sentence, bool(_DIGIT.search(sentence))) for sentence in pieces if sentence]
-    reasons = "\n".join(piece for piece, digits in sentences if digits or _speaks_of(piece, "catalyst", "risk"))
-    called = {item: calls.get(item) or _called(Instrument(id=item)) for item in holdings}
+    reasons = "\n".join(piece for piece, digits in sentences if digits or _has_topic(piece, "catalyst", "risk"))
+    called = {item: calls.get(item) or _names_of(Instrument(id=item)) for item in holdings}
     named = {}
     for name, passage in (("named", text), ("explained", reasons)):
         small = passage.lower()
@@ -287,7 +287,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
         "alternatives": sum(_is_named(item, text, lower) for key, item in candidates.items() if key not in holdings),
-        "checkable": sum(digits and _speaks_of(sentence, "condition") for sentence, digits in sentences) / many,
+        "checkable": sum(digits and _has_topic(sentence, "condition") for sentence, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
         "risk_numbers": sum(evidence.kind == "risk" and evidence.state in BORNE_OUT for evidence in findings),
@@ -428,7 +428,7 @@ def notice_horizon(message: str) -> Features:
     for step in steps:
         # Numbers are checked only against the market lines of their own step.
         market = tuple(tuple(line.items()) for line in step.rows("market"))
-        findings += [(step, finding) for finding in _audited(step.texts, market)]
+        findings += [(step, finding) for finding in _check_numbers(step.texts, market)]
     last: dict[str, bool] = {}
     turns: list[bool] = []
     right: list[bool] = []
@@ -480,7 +480,7 @@ def notice_horizon(message: str) -> Features:
 
 
 @lru_cache(maxsize=2048)
-def _audited(
+def _check_numbers(
     texts: tuple[tuple[str, str], ...], market: tuple[tuple[tuple[str, str], ...], ...]
 ) -> tuple[Evidence, ...]:
     """Check the numbers of texts against market lines; cached, because every judge sees a step in several prompts."""

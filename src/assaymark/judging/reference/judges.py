@@ -49,12 +49,12 @@ def _normal(call: CallSpec, *parts: str) -> tuple[str, float]:
     return asked, NormalDist().inv_cdf(uniform(asked))
 
 
-def knobs_of(planted: type[DataclassInstance]) -> tuple[str, ...]:
+def override_names(planted: type[DataclassInstance]) -> tuple[str, ...]:
     """Return the names of the planted properties that the arguments of a call can override."""
     return tuple(field.name for field in fields(planted) if field.name != "words")
 
 
-def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], problems: Sequence[str] = ()) -> P:
+def planted_for(planted: Mapping[str, P], model: str, args: Mapping[str, Any], problems: Sequence[str] = ()) -> P:
     """Return a judge's planted properties with a call's arguments applied; raise ModelError if any is invalid."""
     if problems:
         raise ModelError("; ".join(problems), retryable=False)
@@ -81,7 +81,7 @@ def _argument_problems(
     planted: type[DataclassInstance], args: Mapping[str, Any], most: float, liking: str, never_negative: Collection[str]
 ) -> Iterable[str]:
     """Yield the problems of arguments that override planted properties; ``liking`` needs ``kin``, a style."""
-    knobs, styles = knobs_of(planted), ", ".join(SIGNATURES)
+    knobs, styles = override_names(planted), ", ".join(SIGNATURES)
     for key, value in args.items():
         got = f"(got {value_words(value)})"
         if key not in knobs:
@@ -188,9 +188,9 @@ class ReferenceJudge(BuiltInModel):
 
     def answer(self, call: CallSpec) -> str:
         """Return the reply as JSON text. Tense is not analysed, so ``lookahead_check`` is always ``unsure``."""
-        planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
+        planted = planted_for(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
         features, views = notice(call.shown()), VIEWS[self.name]
-        dimensions, (low, high) = asked_of(call.schema)
+        dimensions, (low, high) = requested_scores(call.schema)
         # Constraint awareness is scored by arithmetic if the anchors ask for it.
         if "arithmetic" in "\n".join(call.shown("system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
             views = {**views, DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
@@ -235,7 +235,7 @@ def dimension_problem(model: str, names: Collection[str]) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def asked_of(schema: Text | None) -> tuple[tuple[str, ...], tuple[int, int]]:
+def requested_scores(schema: Text | None) -> tuple[tuple[str, ...], tuple[int, int]]:
     """Return the dimensions and the scale in a call's reply schema; raise ModelError if it has none."""
     if schema is None:
         raise ModelError("a judge call needs a reply schema", retryable=False)
@@ -266,7 +266,7 @@ class ConstraintOracle(BuiltInModel):
         """Return the reply as JSON text: the wrong statements as evidence, every verdict in the comment."""
         if call.args:
             raise ModelError(f"{ORACLE} takes no arguments (got {', '.join(sorted(call.args))})", retryable=False)
-        asked, scale = asked_of(call.schema)
+        asked, scale = requested_scores(call.schema)
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
@@ -350,7 +350,7 @@ class SeasonJudge(BuiltInModel):
 
     def answer(self, call: CallSpec) -> str:
         """Return the text of the reply. Tense is not analysed, so the look-ahead check always passes."""
-        planted = planted_with(SEASON_PLANTED, self.name, call.args, season_argument_problems(self.name, call.args))
+        planted = planted_for(SEASON_PLANTED, self.name, call.args, season_argument_problems(self.name, call.args))
         if call.schema is None:
             raise ModelError("a judge call needs a reply schema", retryable=False)
         try:

@@ -10,15 +10,15 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.judging.season.calls import (
-        HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, judge_texts, ledger_disagreement,
-        quoted_spans, season_template,
+        HORIZON_TEMPLATE, CappedPart, cap_evidence, grader_version, horizon_ledgers, judge_texts, ledger_disagreement,
+        find_quotation, season_template,
     )  # fmt: skip
     from assaymark.judging.season.plans import (
         MOST_CLAIMS, MOST_NOTE_TOKENS, OUTCOME, PROCESS, EfficiencyRule, HorizonAnswer, HorizonClaim, SubComponent,
         horizon_form,
     )  # fmt: skip
     from assaymark.judging.season.record import (
-        LEAST_BUDGET, NO_MARKET, AuditLine, HorizonStep, cut, market_lines, split_horizon,
+        LEAST_BUDGET, NO_MARKET, AuditLine, HorizonStep, group_steps, market_lines, split_horizon,
     )  # fmt: skip
     from assaymark.judging.reference.features import notice_horizon, read_steps
     from assaymark.judging.reference.judges import LEANING, SEASON_PLANTED, TOPICS, WORTH, season_argument_problems

@@ -120,10 +120,10 @@ def _messages(
     if part.at > 1 and "carried" in prompt.parts:
         texts = [fence("notes", notes)] if notes is not None else []
         rules = rec.rules_lines(part.rules)
-        texts += [*([fence("rules", "\n".join(rules))] if rules else []), rec.book_text(part.before)]
+        texts += [*([fence("rules", "\n".join(rules))] if rules else []), rec.holdings_text(part.before)]
         carried = prompt.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(texts)) + "\n\n"
     elif part.at == 1 and part.before is not None:
-        blocks.append(rec.book_text(part.before))
+        blocks.append(rec.holdings_text(part.before))
     whole = {"least": part.whole[0], "most": part.whole[1]}
     head = prompt.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
     above = Text.of(f"{carried}{head}".rstrip("\n"))
@@ -187,9 +187,9 @@ def outcome_calls(
         return []
     template = season_template(OUTCOME_TEMPLATE)
     system = shared_text(template.filled("system", **band_words(plan), schema=plans.OUTCOME.schema))
-    texts = [rec.deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
+    texts = [rec.outcome_text(step, resolved.get(step.number, ())) for step in horizon.steps]
     planned = []
-    for part in rec.parts_of(horizon, texts, budget, reserve=0):
+    for part in rec.group_parts(horizon, texts, budget, reserve=0):
         if any(part.first <= number <= part.last for number in resolved):
             shown = _messages(system, part, template=OUTCOME_TEMPLATE)
             planned.append(PlannedCall.of(judge, grades.trial, shown, template, part, plans.OUTCOME))
@@ -288,7 +288,7 @@ def horizon_ledgers(
     return [{step.number: ledgers[id(step)] for step in horizon.steps} for horizon in horizons]
 
 
-def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
+def cap_evidence(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
     """Cap the parts of the evidence axis that the numeric ledger limits, keeping the judge's grade.
 
     The cap is the percentage of supported numbers among those supported or contradicted; None if there are none.
@@ -309,7 +309,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
     quoted: set[tuple[int, int, int]] = set()
     for claim in claims:
         step = steps.get(claim.step)
-        spans = quoted_spans(claim.quote, step) if step is not None else []
+        spans = find_quotation(claim.quote, step) if step is not None else []
         if not spans:
             misquoted += 1
             continue
@@ -335,12 +335,12 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
     return LedgerDisagreement(counts, misquoted, unnoticed, len(claims))
 
 
-def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
+def find_quotation(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
     """Find a quotation in the texts of a step, whatever its white space: text index, start and end of each match."""
     words = " ".join(quote.split())
     spans = []
     for part, text in enumerate(step.texts if words else ()):
-        shown, offsets = _spaced(text.text)
+        shown, offsets = _collapse_spaces(text.text)
         at = shown.find(words)
         while at >= 0:
             end = at + len(words)
@@ -350,7 +350,7 @@ def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
 
 
 @lru_cache(maxsize=1024)
-def _spaced(text: str) -> tuple[str, Sequence[int]]:
+def _collapse_spaces(text: str) -> tuple[str, Sequence[int]]:
     """Replace each run of white space by one space; also return the original offset of every character."""
     places = [at for at, char in enumerate(text) if not char.isspace() or at == 0 or not text[at - 1].isspace()]
     return "".join(" " if text[at].isspace() else text[at] for at in places), places

@@ -66,7 +66,7 @@ class CompositeWeights(Frozen):
 
     @model_validator(mode="after")
     def _sums(self) -> CompositeWeights:
-        _hundred("the four components", self.reasoning, self.evidence, self.process, self.outcome)
+        _require_hundred("the four components", self.reasoning, self.evidence, self.process, self.outcome)
         if len(set(self.without_outcome)) != len(self.without_outcome):
             raise ValueError(f"without_outcome names a component twice (got {', '.join(self.without_outcome)})")
         return self
@@ -146,7 +146,7 @@ class ScoringPlan(Frozen):
     @model_validator(mode="after")
     def _axes(self) -> ScoringPlan:
         for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
-            _hundred(f"the parts of {axis}", *(part.weight for part in parts))
+            _require_hundred(f"the parts of {axis}", *(part.weight for part in parts))
         names = [part.name for part in (*self.reasoning, *self.evidence)]
         twice = duplicates(names)
         if twice:
@@ -177,7 +177,7 @@ class ScoringPlan(Frozen):
         return sha256_text(self.text)
 
 
-def _hundred(subject: str, *weights: float) -> None:
+def _require_hundred(subject: str, *weights: float) -> None:
     """Refuse weights that do not sum to 100."""
     if abs(sum(weights) - _WHOLE) > _SLACK:
         raise ValueError(f"the weights of {subject} must sum to 100 (got {sum(weights):g})")
@@ -306,11 +306,11 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         # Keys are checked in this order, which determines the problem that is recorded.
         keys = ["reasoning", "evidence", "data_reliability", "claims"]
         keys += ["lookahead_check", "lookahead_reason", "verdict", "summary", *(["notes"] if notes else [])]
-        reply = object_of(raw, keys)
+        reply = require_object(raw, keys)
         axes: list[dict[str, int]] = []
         for axis, parts in (("reasoning", plan.reasoning), ("evidence", plan.evidence)):
             names = [part.name for part in parts]
-            grades = object_of(reply[axis], names, f"parts of {axis}")
+            grades = require_object(reply[axis], names, f"parts of {axis}")
             axes.append({name: whole_number(grades[name], name, 0, HIGHEST) for name in names})
         reliability = whole_number(reply["data_reliability"], "data_reliability", 0, HIGHEST)
         claims = reply["claims"]
@@ -333,7 +333,7 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         return HorizonAnswer(axes[0], axes[1], reliability, ledger, *remarks)
 
     def claim(raw: JSON, label: str) -> HorizonClaim:
-        members = object_of(raw, ("quote", "step", "state", "fields"), f"{label}: keys")
+        members = require_object(raw, ("quote", "step", "state", "fields"), f"{label}: keys")
         step = whole_number(members["step"], f"{label}: step", first, last)
         fields = members["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
@@ -350,7 +350,7 @@ def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyFo
     """Build the form of a reply with one value under ``key`` and a reason."""
 
     def check(raw: JSON) -> tuple[A, str]:
-        fields = object_of(raw, (key, "reason"))
+        fields = require_object(raw, (key, "reason"))
         return value(fields[key]), p.bounded_text(fields["reason"], "reason", MOST_QUOTED)
 
     return ReplyForm(key, p.schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
@@ -360,7 +360,7 @@ OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole_number(raw, "outco
 """The form of a reply to the outcome call."""
 
 
-def object_of(raw: JSON, keys: Sequence[str], label: str = "keys") -> Mapping[str, Any]:
+def require_object(raw: JSON, keys: Sequence[str], label: str = "keys") -> Mapping[str, Any]:
     """Check that a value is an object with exactly these keys, and return it."""
     subject = "the reply" if label == "keys" else label
     return p.members(raw, keys, label, otherwise=f"{subject} must be a JSON object (got {brief(raw)})")

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from assaymark.engine.calls import Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.blinding import Blinding, blinding_names, company_names, compiled
+from assaymark.judging.blinding import Blinding, blinding_for, blinding_names, company_names
 from assaymark.judging.prompts import ACTION_NUMBERS, decision_blocks, hidden, kept_names
 from assaymark.judging.season.plans import MOST_NOTE_TOKENS
 from assaymark.prompting import fence, judged_rationales, moment, number_text, refuse_future, row, token_count
@@ -38,7 +38,7 @@ LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
 Fill = tuple[str, float, float | None, float, str]
 """A trade: symbol, signed units, price if known, cost, and the kind: `ORDER`, a split, a dividend or a delisting."""
-Book = tuple[float, tuple[tuple[str, float], ...]]
+Holdings = tuple[float, tuple[tuple[str, float], ...]]
 """Cash, and the units of each symbol in alphabetical order."""
 
 _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
@@ -142,7 +142,7 @@ class HorizonStep:
     fills: tuple[Fill, ...]
     rejections: tuple[tuple[str, str], ...]
     """Symbols with the reason of each rejection."""
-    book: Book | None
+    book: Holdings | None
     """Shown without its value, which is the result over the horizon; only the outcome call shows results."""
     market: MarketLines
     constraints: tuple[Constraint, ...]
@@ -164,7 +164,7 @@ class Horizon:
 
     steps: tuple[HorizonStep, ...]
     mandate: str = ""
-    before: Book | None = None
+    before: Holdings | None = None
     audit: tuple[AuditLine, ...] = field(default=(), compare=False)
 
     @property
@@ -192,20 +192,20 @@ class Horizon:
         return replace(self, steps=chosen, before=books[-1] if books else self.before)
 
 
-def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
+def outcome_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     """Render one step for the outcome call: the actions without their reasons, and the outcomes."""
     happened = []
     for outcome in outcomes:
         resolved = moment(outcome.resolved_at) if outcome.resolved_at else ""
         happened.append((outcome.horizon, number_text(outcome.value), number_text(outcome.benchmark), resolved))
     after = "\n".join(table_lines("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
-    blocks = [("step", "\n".join(_deeds(step))), *([("outcomes", after)] if after else [])]
+    blocks = [("step", "\n".join(_action_lines(step))), *([("outcomes", after)] if after else [])]
     return "\n".join(fence(label, content) for label, content in blocks)
 
 
-def book_text(book: Book | None) -> str:
+def holdings_text(book: Holdings | None) -> str:
     """Render the portfolio at the boundary between two parts."""
-    return fence("book", "\n".join(_book_lines(book)) if book is not None else "not recorded")
+    return fence("book", "\n".join(_holdings_lines(book)) if book is not None else "not recorded")
 
 
 def rules_lines(rules: Sequence[Constraint]) -> list[str]:
@@ -214,7 +214,7 @@ def rules_lines(rules: Sequence[Constraint]) -> list[str]:
     return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
 
 
-def _deeds(step: HorizonStep) -> list[str]:
+def _action_lines(step: HorizonStep) -> list[str]:
     """Render a step's header, its actions (columns with any value), fills, rejections, and the portfolio."""
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in step.actions)]
     actions = [
@@ -230,11 +230,11 @@ def _deeds(step: HorizonStep) -> list[str]:
         *map(row, actions),
         *table_lines("fills", ("symbol", "units", "price", "cost", *(["kind"] * kinds)), fills),
         *table_lines("refused", ("symbol", "reason"), step.rejections),
-        *_book_lines(step.book),
+        *_holdings_lines(step.book),
     ]
 
 
-def _book_lines(book: Book | None) -> list[str]:
+def _holdings_lines(book: Holdings | None) -> list[str]:
     if book is None:
         return []
     positions = ((symbol, number_text(units)) for symbol, units in book[1])
@@ -252,7 +252,7 @@ class HorizonPart:
     whole: tuple[int, int]
     tokens: int
     over: bool
-    before: Book | None
+    before: Holdings | None
     rules: tuple[Constraint, ...]
     body: Text
 
@@ -270,20 +270,20 @@ def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, 
     rules: tuple[Constraint, ...] | None = None
     texts = []
     for step in horizon.steps:
-        tables = [*_deeds(step), *filter(None, [step.market.text])]
+        tables = [*_action_lines(step), *filter(None, [step.market.text])]
         if step.constraints != rules:
             tables += rules_lines(step.constraints)
         rules = step.constraints
         blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
         blocks += [(text.kind, text.text) for text in step.texts]
         texts.append("\n".join(fence(label, content) for label, content in blocks))
-    return parts_of(horizon, texts, budget, reserve=MOST_NOTE_TOKENS)
+    return group_parts(horizon, texts, budget, reserve=MOST_NOTE_TOKENS)
 
 
-def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
+def group_parts(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
     """Group rendered steps into parts within the budget; all parts but the first leave ``reserve`` words free."""
     sizes = [token_count(text) for text in texts]
-    cuts = cut(sizes, budget, reserve)
+    cuts = group_steps(sizes, budget, reserve)
     parts = []
     for at, places in enumerate(cuts):
         books = [step.book for step in horizon.steps[: places.start] if step.book is not None]
@@ -297,7 +297,7 @@ def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: in
     return tuple(parts)
 
 
-def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
+def group_steps(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
     """Group consecutive steps of these sizes into index ranges, each as full as the budget allows."""
     cuts: list[range] = []
     start = full = 0
@@ -315,7 +315,7 @@ def horizon_of(
     mandate: str = "", *, recent: int = RECENT_STEPS,
 ) -> Horizon:  # fmt: skip
     """Build the horizon of one agent (one replicate) from its steps in order."""
-    _refuse(records, contexts, recent)
+    _check_records(records, contexts, recent)
     shown = [(record, contexts[record.decision.context_id]) for record in records]
     spared = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
     spared |= frozenset(company_names(spared))
@@ -350,10 +350,10 @@ def horizon_of(
                 market_lines(context, symbols) if symbols else NO_MARKET, context.constraints,
             ),
         )  # fmt: skip
-    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, spared), spared, identifiers)
+    return _blind_horizon(Horizon(tuple(steps), mandate, before), blinding_for(names, spared), spared, identifiers)
 
 
-def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], identifiers: Sequence[str]) -> Horizon:
+def _blind_horizon(horizon: Horizon, blinding: Blinding, spared: frozenset[str], identifiers: Sequence[str]) -> Horizon:
     """Return the blinded horizon with its audit; the texts are blinded together for the whole record."""
     uses = Counter[str]()
 
@@ -361,7 +361,7 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
         uses[text] += 1
         return text
 
-    _rewritten(horizon, counted, spared)
+    _rewrite_texts(horizon, counted, spared)
     plain = {}
     ids = 0
     for text, count in uses.items():
@@ -380,16 +380,16 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
         audit += [AuditLine(name, state, counts[name], reason) for name in sorted(counts)]
     if ids:
         audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
-    return replace(_rewritten(horizon, lambda text: blinded[text].text, spared), audit=tuple(audit))
+    return replace(_rewrite_texts(horizon, lambda text: blinded[text].text, spared), audit=tuple(audit))
 
 
-def _rewritten(horizon: Horizon, of: Callable[[str], str], spared: frozenset[str]) -> Horizon:
+def _rewrite_texts(horizon: Horizon, of: Callable[[str], str], spared: frozenset[str]) -> Horizon:
     """Apply ``of`` to every text of the horizon in the order shown; symbols in ``spared`` stay."""
 
     def named(symbol: str) -> str:
         return symbol if symbol in spared else of(symbol)
 
-    def book_of(book: Book | None) -> Book | None:
+    def book_of(book: Holdings | None) -> Holdings | None:
         return book and (book[0], tuple((named(symbol), units) for symbol, units in book[1]))
 
     def market_of(market: MarketLines) -> MarketLines:
@@ -423,7 +423,7 @@ _WHY: Final[Mapping[AuditState, str]] = {
 }
 
 
-def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], recent: int) -> None:
+def _check_records(records: Sequence[StepRecord], contexts: Mapping[str, Context], recent: int) -> None:
     """Raise InputError with every reason why no horizon can be built from the records."""
     if not records:
         raise InputError("horizon", [Problem("steps", "at least one is needed (got 0)")])

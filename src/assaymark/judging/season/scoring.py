@@ -19,7 +19,7 @@ from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, cap_evidence
 from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Parsed, ReplyState
@@ -109,7 +109,7 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
     >>> band(66.5), band(66.4), band(44.4)
     ('strong', 'mixed', 'weak')
     """
-    whole = math.floor(round(points_of("band", {"score": score})["score"], _DIGITS) + 0.5)
+    whole = math.floor(round(check_points("band", {"score": score})["score"], _DIGITS) + 0.5)
     bounds = _plan(plan).bands
     if whole >= bounds.strong:
         return "strong"
@@ -131,15 +131,15 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComp
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
     unknown = [name for name in sub_scores if name not in names]
     problems += [Problem(name, f"no part of this axis (its parts: {', '.join(names)})") for name in unknown]
-    scores = points_of("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
-    return _mean([(scores[part.name], part.weight) for part in parts])
+    scores = check_points("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
+    return _weighted_mean([(scores[part.name], part.weight) for part in parts])
 
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
     """Compute process quality: the mean of temporal consistency and portfolio discipline, weighted as in reasoning."""
-    scores = points_of("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
+    scores = check_points("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
-    return _mean([(scores[name], weights[name]) for name in plans.PROCESS])
+    return _weighted_mean([(scores[name], weights[name]) for name in plans.PROCESS])
 
 
 def composite(
@@ -170,9 +170,9 @@ def composite(
     (55.5, 53.03)
     """
     points = {"reasoning": reasoning, "evidence": evidence, "process": process}
-    scores = points_of("composite", points if outcome is None else {**points, "outcome": outcome})
+    scores = check_points("composite", points if outcome is None else {**points, "outcome": outcome})
     shares = _plan(plan).composite.shares(outcome=outcome is not None)
-    return _mean([(scores[name], share) for name, share in shares.items()])
+    return _weighted_mean([(scores[name], share) for name, share in shares.items()])
 
 
 def judge_score(
@@ -225,8 +225,8 @@ def total_score(
     share = rules.efficiency.weight
     if efficiency is None or not share:
         return middle
-    quick = points_of("total_score", {"efficiency": efficiency})["efficiency"]
-    return _mean([(middle, HIGHEST - share), (quick, share)])
+    quick = check_points("total_score", {"efficiency": efficiency})["efficiency"]
+    return _weighted_mean([(middle, HIGHEST - share), (quick, share)])
 
 
 def efficiency(
@@ -273,7 +273,7 @@ def efficiency(
         for k, s in enumerate(times)
         if s is not None and not (_is_number(s) and s >= 0)
     ]
-    points = list(points_of("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
+    points = list(check_points("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
     rule = _plan(plan).efficiency
     counted = [None if s is None else max(float(s), rule.least_seconds) for s in times]
     if rule.scale == "absolute":
@@ -287,7 +287,7 @@ def _plan(plan: ScoringPlan | None) -> ScoringPlan:
     return plans.load_scoring() if plan is None else plan
 
 
-def _mean(pairs: Sequence[tuple[float, float]]) -> float:
+def _weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
     """Compute the weighted mean of (score, weight) pairs, clipped to the range of the scores."""
     scores = [score for score, _ in pairs]
     # fsum rounds once, which keeps the mean monotone; the quotient may still exceed the range by rounding.
@@ -299,10 +299,10 @@ def _scores(source: str, values: Sequence[float]) -> list[float]:
     """Check the scores of one or more judges and return them as floats."""
     if not len(values):
         raise InputError(source, [Problem("judges", "at least one judge's score is needed (got none)")])
-    return list(points_of(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
+    return list(check_points(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
 
 
-def points_of(source: str, scores: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
+def check_points(source: str, scores: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
     """Return named scores as floats; raise InputError with those outside the scale and the given problems."""
     off = [
         Problem(name, f"must be a number in 0..100 (got {value!r:.80})")
@@ -433,7 +433,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Pars
         sizes = [part.size for part in parts]
 
         def mean(points: Iterable[int]) -> float:
-            return _mean(list(zip(points, sizes, strict=True)))
+            return _weighted_mean(list(zip(points, sizes, strict=True)))
 
         fields = {
             "reasoning": {name: mean(answer.reasoning[name] for answer in answers) for name in end.answer.reasoning},
@@ -459,7 +459,7 @@ def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Repl
     if len(answers) < len(reads):
         bad = next(read for read in reads if read.answer is None)
         return OutcomeGrade(bad.state, None, bad.reason)
-    points = _mean([(grade, call.about.size) for (grade, _), call in zip(answers, calls, strict=True)])
+    points = _weighted_mean([(grade, call.about.size) for (grade, _), call in zip(answers, calls, strict=True)])
     return OutcomeGrade("ok", points, " ".join(reason for _, reason in answers))
 
 
@@ -477,7 +477,7 @@ def horizon_score(
         raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", problem)])
     if grades.state != "ok":
         return HorizonScore(grades, (), None, outcome, None, grades.grader)
-    caps = capped(grades.evidence, ledger)
+    caps = cap_evidence(grades.evidence, ledger)
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     points = outcome.outcome if outcome else None
     score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
@@ -516,7 +516,7 @@ UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
 
 def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     """Compute the pooled standard deviation of totals (0..100 points) within groups of repetitions."""
-    points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
+    check_points("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
     repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
     if not repeated:
         return UNKNOWN
@@ -601,7 +601,7 @@ class SeasonRow:
 
 def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> BandStanding:
     """Compute the agreement of one contestant's judges, as the bands of their composites."""
-    named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
+    named = check_points("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
     return contested_band([*named.values()], plan)
 
 
@@ -613,7 +613,7 @@ def season_table(
     twice = duplicates(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
     points = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
-    points_of("season_table", points, problems)
+    check_points("season_table", points, problems)
     graded = [contestant for contestant in contestants if contestant.composites and contestant.answered]
     agreements = [agreement_row(contestant.name, contestant.composites, plan=rules) for contestant in graded]
     quick: list[float | None] = [None] * len(graded)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
-from assaymark.market.snapshot import Origin, Snapshot, content_digest, stamped
+from assaymark.market.snapshot import Origin, Snapshot, content_digest, with_texts
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import QuestionFile
 from assaymark.market.sources.request import Fetch, Progress, Pull, Request, RetryPolicy, ServiceUnavailable, Source
@@ -49,7 +49,7 @@ def pull(
     contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(service.name, now, request.as_query(), service.licence, notes)
-    bars = {"bars": stamped(tables["bars"], snapshot=name)} if "bars" in tables else {}
+    bars = {"bars": with_texts(tables["bars"], snapshot=name)} if "bars" in tables else {}
     return Snapshot(name, origin, {**tables, **bars})
 
 

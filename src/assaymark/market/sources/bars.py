@@ -22,11 +22,11 @@ from assaymark.market.sources.request import (
     ServiceUnavailable,
     SourceTables,
     TransientError,
-    one_line,
+    safe_line,
 )
 
 
-def _kept(
+def _fetch_series(
     items: str, request: Request, asking: Pull, series_of: Callable[[str], DailySeries],
     noted: Callable[[DailySeries, DailySeries], str],
 ) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
@@ -105,20 +105,20 @@ def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
             problems.append(Problem(f"option {name}", "names a symbol that is not asked for"))
     if problems:
         raise InputError("source yfinance", problems)
-    client = service.library("yfinance", YAHOO.extra)
+    client = service.load_client("yfinance", YAHOO.extra)
 
     def noted(series: DailySeries, trimmed: DailySeries) -> str:
         lost = series.days.size - trimmed.days.size
-        what = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
-        return f"{series.id}: {what}" if lost else ""
+        text = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
+        return f"{series.id}: {text}" if lost else ""
 
     with _session(asking.manners, request.options.get("endpoint")) as session:
-        bars, notes = _kept(
+        bars, notes = _fetch_series(
             "symbols", request, asking, lambda symbol: _yahoo_series(client, session, symbol, request, asking), noted
         )
-    if taken := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
-        what = "the service does not say the asset class of a fund or index; guessed for"
-        notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
+    if guess := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
+        text = "the service does not say the asset class of a fund or index; guessed for"
+        notes.append(f"{text} {', '.join(guess)} (say it with class.SYMBOL=...)")
     return service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes)
 
 
@@ -127,7 +127,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     exceptions = client.exceptions
     try:
         last = request.last(asking.now) + timedelta(days=1)
-        with service.outdated_uses_of("yfinance"):
+        with service.ignore_deprecations("yfinance"):
             ticker = client.Ticker(symbol, session=session)
             frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
             answer = ticker.get_history_metadata(repair=False)
@@ -137,7 +137,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
         if chosen is None:
-            text = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here"
+            text = f"is of the kind {safe_line(kind) or 'unknown'}, which has no asset class here"
             raise InputError(symbol, [Problem(symbol, f"{text} (say class.{symbol}=...)")])
         if not currency:
             raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
@@ -159,8 +159,8 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         first = meta.get("firstTradeDate")
         listed = first.date() if isinstance(first, datetime) and first == first else None
         late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
-        name = one_line(meta.get("longName") or meta.get("shortName") or symbol)
-        stated = symbol, chosen, kind.lower() or "not stated", name, one_line(currency)
+        name = safe_line(meta.get("longName") or meta.get("shortName") or symbol)
+        stated = symbol, chosen, kind.lower() or "not stated", name, safe_line(currency)
         complete = service.END_OF_DAY if late else CLOSE_OF_DAY
         return DailySeries(*stated, listed, days, bars, factor, actions, complete)
     except (ServiceUnavailable, InputError):
@@ -168,19 +168,19 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     except exceptions.YFRateLimitError:
         raise ServiceUnavailable("too many requests, says the service; try again later") from None
     except exceptions.YFTickerMissingError as exc:
-        text = f"is not known or has no prices: {one_line(exc.rationale)}"
+        text = f"is not known or has no prices: {safe_line(exc.rationale)}"
         raise InputError(symbol, [Problem(symbol, text)]) from None
     except Exception as exc:
         unknown = getattr(getattr(exc, "response", None), "status_code", None) == 404
-        text = "is not known or has no prices" if unknown else service.unreadable("the reply", exc)
+        text = "is not known or has no prices" if unknown else service.parse_error("the reply", exc)
         raise InputError(symbol, [Problem(symbol, text)]) from None
 
 
 @contextmanager
 def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
     """Yield a session of the client's own transport with the retry policy; the client is restored afterwards."""
-    transport, data = service.library("curl_cffi", YAHOO.extra), service.library("yfinance.data", YAHOO.extra)
-    config = service.library("yfinance.config", YAHOO.extra).YfConfig
+    transport, data = service.load_client("curl_cffi", YAHOO.extra), service.load_client("yfinance.data", YAHOO.extra)
+    config = service.load_client("yfinance.config", YAHOO.extra).YfConfig
     session = transport.requests.Session(
         impersonate="chrome", curl_options={transport.CurlOpt.MAXFILESIZE_LARGE: manners.most_bytes}
     )
@@ -192,14 +192,14 @@ def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
 
         def once() -> Any:
             try:
-                answer = plain(method, service.through(endpoint, url), **rest)
+                answer = plain(method, service.gateway_url(endpoint, url), **rest)
             except transport.CurlError as exc:
                 if getattr(exc, "code", None) == _TOO_LARGE:
-                    service.checked_size(manners.most_bytes + 1, manners)
-                raise TransientError(f"the service does not answer ({one_line(exc)})") from None
-            service.checked_size(len(answer.content), manners)
+                    service.check_size(manners.most_bytes + 1, manners)
+                raise TransientError(f"the service does not answer ({safe_line(exc)})") from None
+            service.check_size(len(answer.content), manners)
             if data_wanted:
-                service.checked_answer(answer.status_code, answer.headers, answer.content)
+                service.check_answer(answer.status_code, answer.headers, answer.content)
             return answer
 
         # Cookies, crumbs and profiles are optional for the client, so they are requested once.
@@ -252,7 +252,7 @@ _MOST_PAGES = 400
 
 def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
     """Fetch daily bars of every pair of the request."""
-    module, name = service.library("ccxt", CCXT.extra), request.options.get("exchange", "")
+    module, name = service.load_client("ccxt", CCXT.extra), request.options.get("exchange", "")
     if not name:
         raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
     if name not in module.exchanges:
@@ -266,14 +266,14 @@ def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
         raise InputError("source ccxt", [Problem("option exchange", f"{name} gives no daily bars")])
     # The pause between requests is the exchange's own; the client's rate limiter would use the clock of this machine.
     pause, endpoint = exchange.rateLimit / 1000, request.options.get("endpoint")
-    exchange.session.request = _polite(exchange.session.request, asking.manners, pause, endpoint)
+    exchange.session.request = _with_retries(exchange.session.request, asking.manners, pause, endpoint)
     markets = _call(exchange, exchange.load_markets, asking.manners)
     problems = []
     for pair in request.symbols:
         if pair not in markets:
             problems.append(Problem(pair, f"is not known to {exchange.id}"))
         elif not markets[pair].get("spot"):
-            kind = one_line(markets[pair].get("type"))
+            kind = safe_line(markets[pair].get("type"))
             problems.append(Problem(pair, f"is a {kind} of {exchange.id}; only spot pairs are taken"))
     if problems:
         raise InputError("source ccxt", problems)
@@ -284,7 +284,7 @@ def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
         first = f"the first bar that the exchange gives is of {trimmed.days[0]}"
         return f"{trimmed.id}: asked for from {request.first}, {first}"
 
-    bars, notes = _kept(
+    bars, notes = _fetch_series(
         "pairs", request, asking, lambda pair: _pair_series(exchange, pair, markets[pair], request, asking), noted
     )
     tables = service.bar_tables(bars, f"ccxt {exchange.id}")
@@ -303,7 +303,7 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
         try:
             new = [[float("nan") if raw is None else float(raw) for raw in row[:6]] for row in page if row[0] >= since]
         except (TypeError, ValueError, IndexError) as exc:
-            problem = service.unreadable("the reply", exc)
+            problem = service.parse_error("the reply", exc)
             break
         if any(len(row) < 6 for row in new):
             problem = "the reply cannot be read: a bar is cut off"
@@ -318,16 +318,16 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     table = np.array(rows, dtype=float).reshape(-1, 6)
     days = table[:, 0].astype("datetime64[ms]").astype("datetime64[D]")
     bars = {name: table[:, place] for place, name in enumerate(FIELDS, start=1)}
-    quote, stamp = one_line(market.get("quote")), market.get("created")
+    quote, stamp = safe_line(market.get("quote")), market.get("created")
     # The listing day that the exchange states, if any.
     listed = datetime.fromtimestamp(stamp / 1000, UTC).date() if isinstance(stamp, int) and 0 < stamp < 1e13 else None
-    name, factor = f"{one_line(market.get('base'))} in {quote}", np.ones(days.size)
+    name, factor = f"{safe_line(market.get('base'))} in {quote}", np.ones(days.size)
     return DailySeries(pair, "CR", "spot", name, quote, listed, days, bars, factor, (), service.END_OF_DAY)
 
 
 def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
     """Make one request with the client. Answers in which the exchange says that it is busy are retried too."""
-    errors = service.library("ccxt", CCXT.extra)
+    errors = service.load_client("ccxt", CCXT.extra)
 
     def once() -> Any:
         try:
@@ -335,18 +335,18 @@ def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
         except (TransientError, ServiceUnavailable):
             raise
         except (errors.RateLimitExceeded, errors.DDoSProtection, errors.ExchangeNotAvailable) as exc:
-            raise TransientError(f"{exchange.id} is busy ({one_line(exc)})") from None
+            raise TransientError(f"{exchange.id} is busy ({safe_line(exc)})") from None
         except errors.BaseError as exc:
-            raise ServiceUnavailable(f"{exchange.id} refuses ({type(exc).__name__}: {one_line(exc)})") from None
+            raise ServiceUnavailable(f"{exchange.id} refuses ({type(exc).__name__}: {safe_line(exc)})") from None
         except Exception as exc:
-            raise ServiceUnavailable(service.unreadable(f"the reply of {exchange.id}", exc)) from None
+            raise ServiceUnavailable(service.parse_error(f"the reply of {exchange.id}", exc)) from None
 
     return service.with_retries(once, manners)
 
 
-def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None) -> Any:
+def _with_retries(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None) -> Any:
     """Wrap the session's ``request`` with retries, limits and checks."""
-    failures = service.library("requests", CCXT.extra).RequestException
+    failures = service.load_client("requests", CCXT.extra).RequestException
 
     def request(method: str, url: str, **rest: Any) -> Any:
         given = {**rest, "timeout": manners.timeout, "stream": True}
@@ -354,17 +354,17 @@ def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None
         def once() -> Any:
             manners.sleep(pause)
             try:
-                answer = plain(method, service.through(endpoint, url), **given)
+                answer = plain(method, service.gateway_url(endpoint, url), **given)
                 parts, size = [], 0
                 with answer:
                     for part in answer.iter_content(1 << 16):
                         size += len(part)
-                        service.checked_size(size, manners)
+                        service.check_size(size, manners)
                         parts.append(part)
                 answer._content = b"".join(parts)  # the attribute that the client reads
             except failures as exc:
                 raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
-            service.checked_answer(answer.status_code, answer.headers, answer.content)
+            service.check_answer(answer.status_code, answer.headers, answer.content)
             if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
                 raise ServiceUnavailable("the answer is no JSON")
             return answer

@@ -24,7 +24,7 @@ from assaymark.market.sources.request import (
     ServiceUnavailable,
     SourceTables,
     TransientError,
-    one_line,
+    safe_line,
 )
 
 _OPTIONS = {
@@ -133,7 +133,7 @@ def _draft(
         raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
                                           "FRED_API_KEY, or the option api_key")])  # fmt: skip
     # The client, with its one request method replaced by one with retries
-    module = service.library("fredapi", FRED.extra)
+    module = service.load_client("fredapi", FRED.extra)
     client = module.Fred(api_key=key)
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
 
@@ -146,7 +146,7 @@ def _draft(
     for symbol in asking.each("series", request.symbols):
         usable: list[dict[str, Any]] = []
         try:
-            info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
+            info = {name: safe_line(value, key) for name, value in client.get_series_info(symbol).items()}
             if (every := info.get("frequency_short", "")) not in LAGS:
                 problems.append(Problem(symbol, f"has the frequency {every!r}; known are {', '.join(LAGS)}"))
                 continue
@@ -159,7 +159,7 @@ def _draft(
             problems.append(Problem(symbol, str(exc)))
             continue
         except Exception as exc:
-            problems.append(Problem(symbol, service.unreadable("the reply", exc, key)))
+            problems.append(Problem(symbol, service.parse_error("the reply", exc, key)))
             continue
         # Refuse a series without values, with infinite ones, or with duplicates.
         twice = len(usable) - len({(row["ref_period"], row["start"]) for row in usable})
@@ -205,11 +205,11 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
             if reply.length and len(body) <= manners.most_bytes:
                 raise http.client.IncompleteRead(body, reply.length)
     except (OSError, http.client.HTTPException, ValueError) as exc:
-        failure = f"the service does not answer ({type(exc).__name__}: {one_line(exc, key)})"
+        failure = f"the service does not answer ({type(exc).__name__}: {safe_line(exc, key)})"
     if failure:
         raise TransientError(failure)
-    service.checked_size(len(body), manners)
-    service.checked_answer(status, headers, body)
+    service.check_size(len(body), manners)
+    service.check_answer(status, headers, body)
     # Parse the answer; an error that the service reports is raised.
     # A zero byte means a wider encoding, in which these markers would have other bytes.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:
@@ -219,9 +219,9 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as exc:
-        raise ServiceUnavailable(f"the answer is no XML ({one_line(exc, key)})") from None
+        raise ServiceUnavailable(f"the answer is no XML ({safe_line(exc, key)})") from None
     if root.tag == "error" or status >= 400:
-        message = one_line(root.get("message") or f"status {status}", key)
+        message = safe_line(root.get("message") or f"status {status}", key)
         if "api_key" in message or status in (401, 403):
             raise ServiceUnavailable(f"the key is refused ({message}); check FRED_API_KEY, or the option api_key")
         raise _Refused(f"the service refuses: {message}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from assaymark.errors import InputError, Problem
 from assaymark.market.files import snapshot_from_file
-from assaymark.market.snapshot import Origin, stamped
+from assaymark.market.snapshot import Origin, with_texts
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
     Pull,
@@ -21,7 +21,7 @@ from assaymark.market.sources.request import (
     ServiceUnavailable,
     SourceTables,
     TransientError,
-    one_line,
+    safe_line,
 )
 from assaymark.prompting import Rejected, strict_json
 from assaymark.records import canonical_json, write_atomic
@@ -46,7 +46,7 @@ def fetch_file(
     request: Request, asking: Pull, folder: Path, suffixes: tuple[str, ...]
 ) -> tuple[Path, str, str, tuple[str, str]]:
     """Download one file of a dataset into ``folder``. Returns its path, its name, its commit, and notes."""
-    hub = service.library("huggingface_hub", SOURCE.extra)
+    hub = service.load_client("huggingface_hub", SOURCE.extra)
     repo, token = request.options.get("repo", ""), request.secret("token")
     if not repo:
         raise InputError("source huggingface", [Problem("option repo", "is needed: repo=OWNER/NAME")])
@@ -62,7 +62,7 @@ def fetch_file(
         )  # fmt: skip
         sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
         fitting = [name for name in sizes if name.lower().endswith(suffixes)]
-        wanted, listed = request.options.get("file"), ", ".join(one_line(name) for name in fitting[:10])
+        wanted, listed = request.options.get("file"), ", ".join(safe_line(name) for name in fitting[:10])
         if wanted is not None and wanted not in sizes:
             text = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
             raise InputError("source huggingface", [Problem("option file", text)])
@@ -70,7 +70,7 @@ def fetch_file(
             text = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
             raise InputError("source huggingface", [Problem("option file", f"{text}: {listed}" if listed else text)])
         name = wanted or fitting[0]
-        service.checked_size(sizes[name], asking.manners)
+        service.check_size(sizes[name], asking.manners)
         path = _call(
             hub, repo, token, asking.manners,
             lambda: hub.hf_hub_download(
@@ -79,12 +79,12 @@ def fetch_file(
             ),
         )  # fmt: skip
         asking.progress("files", 1, 1)
-    service.checked_size(Path(path).stat().st_size, asking.manners)
+    service.check_size(Path(path).stat().st_size, asking.manners)
     with Path(path).open("rb") as handle:
-        service.checked_data(handle.read(512))
+        service.check_data(handle.read(512))
     # The licence stated in the dataset's card.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
-    licence = one_line(stated[0]) if stated else "not stated"
+    licence = safe_line(stated[0]) if stated else "not stated"
     notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
     return Path(path), name, str(info.sha), notes
 
@@ -99,12 +99,12 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
         except (TransientError, ServiceUnavailable):
             raise
         except errors.GatedRepoError:
-            what = "asks for consent on its own page first; then pass a token"
-            raise InputError(repo, [Problem(repo, what)]) from None
+            text = "asks for consent on its own page first; then pass a token"
+            raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RepositoryNotFoundError:
             refused = "; or the token is refused" if token else "; a token may be needed"
-            what = f"is no dataset of the service, or not a public one{refused}"
-            raise InputError(repo, [Problem(repo, what)]) from None
+            text = f"is no dataset of the service, or not a public one{refused}"
+            raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RevisionNotFoundError:
             raise InputError(repo, [Problem("option revision", f"is no revision of {repo}")]) from None
         except errors.EntryNotFoundError:
@@ -112,16 +112,16 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
         except errors.HfHubHTTPError as exc:
             status = exc.response.status_code
             why = "the token is refused" if status in (401, 403) else "the service refuses"
-            raise ServiceUnavailable(f"{why} (status {status}: {one_line(exc.server_message or '', token)})") from None
+            raise ServiceUnavailable(f"{why} (status {status}: {safe_line(exc.server_message or '', token)})") from None
         except Exception as exc:
-            if _cut(exc):
+            if _is_cut_off(exc):
                 raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
-            raise ServiceUnavailable(service.unreadable("the reply", exc, token)) from None
+            raise ServiceUnavailable(service.parse_error("the reply", exc, token)) from None
 
     return service.with_retries(once, manners)
 
 
-def _cut(exc: BaseException) -> bool:
+def _is_cut_off(exc: BaseException) -> bool:
     """True if the connection broke while an answer was read, or the answer was shorter than announced."""
     kinds = {kind.__name__ for kind in type(exc).__mro__}
     return bool(kinds & {"TransportError"}) or "Consistency check failed" in str(exc)
@@ -131,7 +131,7 @@ def _cut(exc: BaseException) -> bool:
 def _client(manners: RetryPolicy) -> Iterator[None]:
     """Make the client's transport use the retry policy, and hide its progress bars, while the context lasts."""
     http, progress, constants = (
-        service.library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
+        service.load_client(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
     )
     before, quiet = http._GLOBAL_CLIENT_FACTORY, progress.are_progress_bars_disabled()
     plain_only = constants.HF_HUB_DISABLE_XET
@@ -139,7 +139,7 @@ def _client(manners: RetryPolicy) -> Iterator[None]:
     def factory() -> Any:
         client = http.default_client_factory()
         client.timeout = manners.timeout
-        client.send = _polite(client.send, manners)
+        client.send = _with_retries(client.send, manners)
         return client
 
     http.set_client_factory(factory)
@@ -155,7 +155,7 @@ def _client(manners: RetryPolicy) -> Iterator[None]:
             progress.enable_progress_bars()
 
 
-def _polite(plain: Any, manners: RetryPolicy) -> Any:
+def _with_retries(plain: Any, manners: RetryPolicy) -> Any:
     """Wrap the transport's ``send`` with retries, limits and checks."""
 
     def send(request: Any, *, stream: bool = False, **rest: Any) -> Any:
@@ -168,14 +168,14 @@ def _polite(plain: Any, manners: RetryPolicy) -> Any:
                     finally:
                         answer.close()
             except Exception as exc:
-                if _cut(exc):
+                if _is_cut_off(exc):
                     raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
                 raise
-            service.checked_status(answer.status_code, answer.headers)
+            service.check_status(answer.status_code, answer.headers)
             if stream:
                 answer.iter_bytes = _limited(answer.iter_bytes, manners)
             elif answer.status_code < 400:
-                service.checked_data(answer.content)
+                service.check_data(answer.content)
             return answer
 
         return service.with_retries(once, manners)
@@ -191,11 +191,11 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
         try:
             for part in plain(*args, **rest):
                 size += len(part)
-                service.checked_size(size, manners)
+                service.check_size(size, manners)
                 yield part
         except Exception as exc:
             # Converted, because the client would retry transport errors by its own policy.
-            if _cut(exc):
+            if _is_cut_off(exc):
                 raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
             raise
 
@@ -210,7 +210,7 @@ def fetch(request: Request, asking: Pull) -> SourceTables:
             path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
-    bars = stamped(read.tables["bars"], source=f"huggingface {request.options['repo']}", snapshot="")
+    bars = with_texts(read.tables["bars"], source=f"huggingface {request.options['repo']}", snapshot="")
     return {**read.tables, "bars": bars}, (*read.origin.notes, *notes)
 
 
@@ -237,7 +237,7 @@ def fetch_questions(request: Request, asking: Pull, folder: Path) -> QuestionFil
     with TemporaryDirectory() as place:
         fetched, name, commit, card = fetch_file(request, asking, Path(place), (".jsonl",))
         data = fetched.read_bytes()
-    items, digest, notes = counted(data, name), hashlib.sha256(data).hexdigest(), [*card]
+    items, digest, notes = count_items(data, name), hashlib.sha256(data).hexdigest(), [*card]
     if items != PORTBENCH_ITEMS:
         notes.append(f"{items:,} questions; PortBench states {PORTBENCH_ITEMS:,} for its own file")
     origin = Origin(
@@ -258,7 +258,7 @@ def fetch_questions(request: Request, asking: Pull, folder: Path) -> QuestionFil
     return QuestionFile(path, provenance, items, digest, origin)
 
 
-def counted(data: bytes, name: str) -> int:
+def count_items(data: bytes, name: str) -> int:
     """Count the questions in a file. Raises `InputError` for lines that are not JSON objects."""
     problems: list[Problem] = []
     items = 0

@@ -86,26 +86,26 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def checked_status(status: int, headers: Mapping[str, str]) -> None:
+def check_status(status: int, headers: Mapping[str, str]) -> None:
     """Raise `TransientError` for a status after which the request may be retried."""
     if status in AGAIN:
         reason = "too many requests" if status == 429 else "the service is not available"
         raise TransientError(f"{reason} (status {status})", asked_wait(headers))
 
 
-def checked_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Raise unless an answer has data; see `checked_status` and `checked_data`."""
-    checked_status(status, headers)
-    checked_data(body)
+def check_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """Raise unless an answer has data; see `check_status` and `check_data`."""
+    check_status(status, headers)
+    check_data(body)
 
 
-def checked_size(size: int, manners: RetryPolicy) -> None:
+def check_size(size: int, manners: RetryPolicy) -> None:
     """Raise `ServiceUnavailable` for an answer above the size limit."""
     if size > manners.most_bytes:
         raise ServiceUnavailable(f"the answer is larger than {manners.most_bytes:,} bytes, the most that is read")
 
 
-def checked_data(body: bytes) -> None:
+def check_data(body: bytes) -> None:
     """Raise `ServiceUnavailable` for an HTML page in place of data, such as a sign-in, an error or a proxy's notice."""
     start = body[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
@@ -114,19 +114,19 @@ def checked_data(body: bytes) -> None:
         )
 
 
-def through(endpoint: str | None, url: str) -> str:
+def gateway_url(endpoint: str | None, url: str) -> str:
     """Return the address of a service, or its form at a gateway: ENDPOINT/<host>/<path>."""
     place = urlsplit(url)
     query = f"?{place.query}" if place.query else ""
     return f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
 
 
-def unreadable(reply: str, exc: Exception, *hidden: str | None) -> str:
+def parse_error(reply: str, exc: Exception, *hidden: str | None) -> str:
     """Return the message that a client cannot parse a reply; clients can fail with any exception then."""
-    return f"{reply} cannot be read ({type(exc).__name__}: {one_line(exc, *hidden)})"
+    return f"{reply} cannot be read ({type(exc).__name__}: {safe_line(exc, *hidden)})"
 
 
-def one_line(text: object, *hidden: str | None) -> str:
+def safe_line(text: object, *hidden: str | None) -> str:
     """Return external text for a message: one printable, short line without the ``hidden`` secrets."""
     shown = str(text)
     for secret in filter(None, hidden):
@@ -135,7 +135,7 @@ def one_line(text: object, *hidden: str | None) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
-def library(name: str, extra: str) -> Any:
+def load_client(name: str, extra: str) -> Any:
     """Import the client library of a source. Raises `InputError` if it is not installed."""
     try:
         return import_module(name)
@@ -147,7 +147,7 @@ def library(name: str, extra: str) -> Any:
 
 
 @contextmanager
-def outdated_uses_of(client: str) -> Iterator[None]:
+def ignore_deprecations(client: str) -> Iterator[None]:
     """Suppress deprecation warnings about the code of a client library, which we cannot change."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=rf"{client}(\.|$)")
@@ -310,16 +310,16 @@ def series_problems(series: DailySeries) -> list[Problem]:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
         wrong = ~(values > 0) | np.isinf(values) if name == "close" else (values <= 0) | np.isinf(values)
-        problems += _first(series, wrong, values, f"a {name} must be positive{missing}")
+        problems += _first_place(series, wrong, values, f"a {name} must be positive{missing}")
     volume = series.bars["volume"]
-    problems += _first(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
+    problems += _first_place(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
     spread = series.bars["high"] - series.bars["low"]
-    problems += _first(series, spread < 0, spread, "the high is below the low")
+    problems += _first_place(series, spread < 0, spread, "the high is below the low")
     wrong = ~(series.adj_factor > 0) | np.isinf(series.adj_factor)
-    return problems + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
+    return problems + _first_place(series, wrong, series.adj_factor, "an adjustment factor must be positive")
 
 
-def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, text: str) -> list[Problem]:
+def _first_place(series: DailySeries, wrong: np.ndarray, values: np.ndarray, text: str) -> list[Problem]:
     """Return the first place of a problem with the number of places, or nothing."""
     places = np.flatnonzero(wrong)
     if not places.size:

@@ -430,7 +430,7 @@ def pointwise_measurements(
     verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
                                  "tasks")  # fmt: skip
     if filled is not None:
-        rates, names, detail = _earned(ladder, filled, filler_tokens, scale)
+        rates, names, detail = _filler_gain(ladder, filled, filler_tokens, scale)
         none = "undefined: no text with filler has a score without it, needs one"
         verbosity = recorder.missing("point.verbosity", {}, none, detail, 0, "tasks")
         if names:
@@ -469,7 +469,7 @@ def pointwise_measurements(
     return vacuum, slope, order, verbosity
 
 
-def _earned(
+def _filler_gain(
     ladder: _ScoredTexts | None, filled: _ScoredTexts, tokens: ArrayLike, scale: Scale
 ) -> tuple[Floats, list[str], dict[str, JSON]]:
     """Compute the score gain per 100 added words by task; also return the tasks and the measurement's detail."""

@@ -99,6 +99,10 @@ RULES: Final[Mapping[str, str]] = {
 _PLAIN: Final = (
     ("vacuum calls", "calls on null pairs"), ("vacuum", "null pairs"), ("nearly clean", "hardly a preference"),
     ("clean", "no preference"), ("leaky", "spurious preference"), ("quiet", "no preference"), ("a slot", "a position"),
+    ("target: insensitive", "difference noticed: at no step"), ("target: sensitive", "difference noticed:"),
+    ("target: needs", "difference noticed: only at"), ("target", "difference noticed"),
+    ("threshold: sensitive below", "threshold: below"), (", needs as many", ", only at as many"),
+    ("or insensitive where no step reaches it", "or at no step"),
 )  # fmt: skip
 
 NON_CLAIMS: Final = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.portbench.book import (
+    from assaymark.report.portbench.index import (
         BenchmarkIndex, BenchRun, claim_cards, design_note, bench_levels, stage_note, stage_tables, bench_withheld,
     )  # fmt: skip
     from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, front_sentences, tier_cuts

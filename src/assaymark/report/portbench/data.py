@@ -15,14 +15,14 @@ import numpy as np
 
 from assaymark.benchmark.market import TRAINING_END, BenchMarket, is_index
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
-from assaymark.benchmark.replies import layers
+from assaymark.benchmark.replies import prompt_tables
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.book import BenchmarkIndex
+from assaymark.report.portbench.index import BenchmarkIndex
 from assaymark.report.portbench.records import template_words
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent
@@ -251,7 +251,7 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
         for own, line in enumerate(shown.lines_by_class):
             means[own, own] = np.nan if line.intra is None else line.intra
         tables = []
-        for name, (columns, rows) in layers(shown).items():  # columns of numbers are set to the right
+        for name, (columns, rows) in prompt_tables(shown).items():  # columns of numbers are set to the right
             cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
             numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row]
                        for row in cells]  # fmt: skip

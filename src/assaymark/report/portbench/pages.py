@@ -17,11 +17,11 @@ from assaymark.report import text as t
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.measurements import measurement_links, measurement_pages, measurement_parts
-from assaymark.report.portbench import book as bench
+from assaymark.report.portbench import index as bench
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, claim_kind, pipeline_boards
 from assaymark.report.portbench.data import data_page, snapshots_page
+from assaymark.report.portbench.index import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, claim_kind, pipeline_boards
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import LEVELS, TAGS, bounds_of, counted, listing, plural, tally
 from assaymark.text import NBSP, clean, count, number, percent, span

@@ -21,8 +21,8 @@ from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.page import Frame, file_stems
-from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import QUESTIONS, BenchmarkIndex, BenchRun
+from assaymark.report.portbench import index as bench
+from assaymark.report.portbench.index import QUESTIONS, BenchmarkIndex, BenchRun
 from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
 from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span
@@ -81,7 +81,7 @@ class BenchProvenance:
         for episode, dates in self.episodes:
             episode_name = f"{episode.model}, {episode.profile}, {episode.window}"
             place = dict(zip((date.day for date in episode.dates), dates, strict=True))
-            for (day, stage), call in episode.heard.items():
+            for (day, stage), call in episode.excerpts.items():
                 links[call.key].append(b.Linked(f"{episode_name}: {stage} on {day}", place[day]))
         for model, scored in self.asked:
             words = f"{model} on {scored.question.id}, {scored.condition}"
@@ -158,7 +158,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
             words.append(f"{stage} {note}")
             reason = clean(state.reason, 400)
             blocks.append(b.Prose(b.bold(f"{note[:1].upper()}{note[1:]}{f': {reason}' if reason else ''}"), "state"))
-        if (call := result.heard.get((day.day, stage), CallExcerpt())).key:
+        if (call := result.excerpts.get((day.day, stage), CallExcerpt())).key:
             blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
             blocks.append(b.Prose("Computed from the weights; the model is not asked.", "cap"))

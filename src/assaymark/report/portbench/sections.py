@@ -20,8 +20,8 @@ from assaymark.report.charts.intervals import interval_strip, score_axis, score_
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.measurements import MeasurementRow, table_rows
-from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import BenchmarkIndex, profile_word
+from assaymark.report.portbench import index as bench
+from assaymark.report.portbench.index import BenchmarkIndex, profile_word
 from assaymark.report.records.calls import Lineage
 from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, known, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span

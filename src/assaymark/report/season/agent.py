@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.messages import Said, said
+from assaymark.claims.messages import Phrase, phrase
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
@@ -87,7 +87,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     counts = {"decisions": len(steps), "orders": sum(map(d.order_count, steps)),
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
-    facts = index.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
+    facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
     for path in d.account_paths(index.season, agent.name)[:2]:
@@ -157,7 +157,7 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     return b.Section("earned", title, lead, (b.Prose(index.season.note(item, more), "cap"), account[0])), account[1]
 
 
-def _points(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
+def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
     """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
     season, words, name = index.season, index.words, "season.total"
     row = season.rows.get(place.agent)

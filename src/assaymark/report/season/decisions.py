@@ -234,7 +234,7 @@ _MOVE: Final = re.compile(
     r"price of (?P<symbol>.+?) on (?P<day>[-\d]+): (?P<close>[-+.\de]+) after (?P<before>[-+.\de]+) on "
     r"(?P<earlier>[-\d]+), (?:explained by no action|not explained by (?P<actions>.+))"
 )
-"""The sentence written by `assaymark.workflow.tracks.season_books.unexplained`."""
+"""The sentence written by `assaymark.workflow.tracks.season_accounts.unexplained`."""
 
 
 def mismatch_words(words: Language, text: str) -> str:

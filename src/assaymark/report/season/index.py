@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from assaymark.claims.messages import Catalogue, Said, Value, english
+from assaymark.claims.messages import Catalogue, Phrase, Value, english
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
@@ -104,7 +104,7 @@ class SeasonRun:
     blinding: tuple[AuditLine, ...]  # texts that blinding replaced and kept, for every agent
     source: str = ""  # the operator; empty for seasons run here
     partial: bool = False  # part of the agents' context was not stored
-    notes: tuple[Said, ...] = ()  # remarks for readers besides its claims
+    notes: tuple[Phrase, ...] = ()  # remarks for readers besides its claims
     planned: int = 0  # all days of the calendar; 0 if future days are unknown
     decided_at: str = ""
     next_decision: str = ""  # in UTC, like the last one; empty if there is none
@@ -141,11 +141,11 @@ class Language:
         """True if the language has such a key."""
         return key in self.catalogue.texts
 
-    def text(self, sentence: Said, limit: int = _SENTENCE) -> str:
+    def text(self, sentence: Phrase, limit: int = _SENTENCE) -> str:
         """A stored sentence of the season in words, safe to show."""
         return prose(self.catalogue.render(sentence), limit).replace(" %", f"{NBSP}%")
 
-    def texts(self, sentences: Iterable[Said]) -> str:
+    def texts(self, sentences: Iterable[Phrase]) -> str:
         """Stored sentences of the season, joined."""
         return " ".join(map(self.text, sentences))
 

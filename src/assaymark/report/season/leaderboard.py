@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.messages import Said
+from assaymark.claims.messages import Phrase
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -187,7 +187,7 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(index: SeasonIndex) -> list[Rank[Said]]:
+def board_places(index: SeasonIndex) -> list[Rank[Phrase]]:
     """The rows by tier; within a tier, and without a total, by name only."""
     decided = index.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
@@ -197,14 +197,14 @@ def board_places(index: SeasonIndex) -> list[Rank[Said]]:
     )
 
 
-def ranks_words(place: Rank[Said], words: Language) -> str:
+def ranks_words(place: Rank[Phrase], words: Language) -> str:
     """The possible ranks of an agent; empty without a total."""
     if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
-def total_words(index: SeasonIndex, place: Rank[Said]) -> str:
+def total_words(index: SeasonIndex, place: Rank[Phrase]) -> str:
     """A total, the range of its judges if the agent shares its tier, or empty if it was not graded."""
     row = index.rows.get(place.agent)
     if row is None or row.total is None:
@@ -281,7 +281,7 @@ def axis_heads(index: SeasonIndex) -> tuple[str, ...]:
     return tuple(index.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(index: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
+def judged_cells(index: SeasonIndex, place: Rank[Phrase]) -> list[tuple[str, str]]:
     """The judged columns of an agent as (header, value), or the reason why there is none."""
     words, agent, row = index.words, place.agent, index.rows.get(place.agent)
     silent = row is not None and row.state == SILENT

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, built_in_text, said
+from assaymark.claims.messages import Phrase, built_in_text, phrase
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
@@ -24,7 +24,7 @@ _SHOWN, _GROUPS, _RESTS, _MOST = 20, 2, 6, 4
 _ROOM: Final = 160
 _SHARED: Final = ("season.kappa", "contrast", "length.contrast")
 _UNTESTED: Final = "claim.reason.untested_first"
-_NO_LEAD: Final = said("claim.reason.no_lead")
+_NO_LEAD: Final = phrase("claim.reason.no_lead")
 
 
 def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerdict]) -> list[SeasonVerdict]:
@@ -58,7 +58,7 @@ def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
         for claim in hidden:
             key = season_subject(claim, words), words.texts(reasons_of(index, claim)[:1])
             if alone and claim.kind == "first":
-                key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+                key = words.text(phrase("claim.withheld.any_first")), words.text(phrase("claim.reason.untested_any"))
             about[key] += 1
         groups = tuple(WithheldGroup(text, ((f"{reason} ", False),) if reason else (), n)
                        for (text, reason), n in list(about.items())[:_SHOWN])  # fmt: skip
@@ -112,7 +112,7 @@ def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
     return b.Columns(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
-def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
+def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Phrase, ...]:
     """The reasons of a claim; for an unsupported first rank those that hold for every agent, to hide who leads."""
     if not _unsupported_first(verdict):
         return verdict.reasons
@@ -122,7 +122,7 @@ def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
         return tuple(reasons)
     # Reasons that stop a claim come before mere conditions.
     weak = [why for why in reasons if why.key == "claim.reason.agreement.methodology"]
-    return (*(why for why in reasons if why not in weak), said("claim.reason.no_claimed_lead"), *weak)
+    return (*(why for why in reasons if why not in weak), phrase("claim.reason.no_claimed_lead"), *weak)
 
 
 def _unsupported_first(verdict: SeasonVerdict) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from assaymark.claims.messages import Catalogue, catalogue, languages, said
+from assaymark.claims.messages import Catalogue, catalogue, languages, phrase
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
@@ -245,7 +245,7 @@ def _rules(index: SeasonIndex) -> b.Page:
     run, plan, words = index.run, index.run.scoring, index.words
     groups: dict[str, list[tuple[b.Inline, ...]]] = {}
     for group, name, value, key in season_rules(run.plan):
-        row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(said(f"field.{key}"))
+        row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(phrase(f"field.{key}"))
         groups.setdefault(group, []).append(row)
     columns = words("rules.field"), words("rules.value"), words("rules.meaning")
     facts = (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.datasheet import (
         MadeSheets, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, audit_day, settle_account
+    from assaymark.workflow.tracks.season_accounts import SIXTY_FORTY, audit_day, settle_account
     from assaymark.workflow.tracks.season_context import (
         agent_context, agent_sections, context_json, day_material, agent_prompt,
     )  # fmt: skip

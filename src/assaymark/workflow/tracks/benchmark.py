@@ -31,7 +31,7 @@ from assaymark.notebook import Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
-from assaymark.report.portbench.book import ALL, QUESTIONS
+from assaymark.report.portbench.index import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language
@@ -210,9 +210,9 @@ def _lock_plan(
                 # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
                 similar = get_close_matches(model.partition("/")[2], words, 1)
-                meant = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
-                there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
-                problem = f"{model} answers nothing of a benchmark; {there}"
+                hint = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
+                choices = f"built-in models that do: {', '.join(sorted(built_in))}{hint}"
+                problem = f"{model} answers nothing of a benchmark; {choices}"
             if problem:
                 wrong[problem] = None
         if wrong:
@@ -285,8 +285,8 @@ def _decide_run(
         windows = len(locked.windows)
         scope = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in measure.boards_of(locked):
-            of = "over all profiles" if name == ALL else f"under the {name} profile"
-            ranked.append(Board(name, f"CEPS {of} {scope}", PIPELINE))
+            over = "over all profiles" if name == ALL else f"under the {name} profile"
+            ranked.append(Board(name, f"CEPS {over} {scope}", PIPELINE))
     if answers is not None:
         measurements += measure.question_measurements(locked, answers)
         scores += measure.question_scores(locked, answers)
@@ -314,12 +314,12 @@ def _decide_run(
     write_sums(folder)
     # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
-    gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
+    excluded = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
     notes = [*map(missing_replies, lacking)]
-    if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
+    if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
         notes.append(_no_score_note(narrow))
-    asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
-    if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
+    external = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
+    if free := ", ".join(agent.name for agent in external if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
     other_items = measure.ceps_items([other for _, other in episodes or ()], unscored)
@@ -328,7 +328,7 @@ def _decide_run(
     if answers:
         path = plan.questions.file
         pairs = () if path is None else ((item.template, item.split) for item in published.read_questions(Path(path)))
-        splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
+        splits = published.split_counts(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,

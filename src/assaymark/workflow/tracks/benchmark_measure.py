@@ -36,7 +36,7 @@ from assaymark.plan import toml_text
 from assaymark.portfolio import Performance, performance
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Measurement, Score, content_id
-from assaymark.report.portbench.book import ALL, QUESTIONS
+from assaymark.report.portbench.index import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.run_folder import RunFolder
@@ -70,7 +70,7 @@ def grade_rationales(
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
             agent, setting = agents[result.model], f"{result.profile}/{result.window}"
-            keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
+            keys = {stage: answer.key for (day, stage), answer in result.excerpts.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
@@ -90,7 +90,7 @@ def grade_rationales(
             )
             context = records.Context(
                 completeness="complete", cutoff=moment, cutoff_source="the close of the decision date",
-                prompt="\n\n".join(part.text for asked in ledger.call(keys["S3"]).messages for part in asked.parts),
+                prompt="\n\n".join(part.text for message in ledger.call(keys["S3"]).messages for part in message.parts),
                 facts=tuple(facts), constraints=limits, profile=profile.text,
                 instruments=tuple(
                     records.Instrument(id=name, symbol=name, asset_class=kind)
@@ -200,14 +200,14 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """Return the missing and requested replies of each model; several profiles share some calls."""
     by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for result, _ in episodes:
-        by_model[result.model] |= {answer.key: answer.missing for answer in result.heard.values()}
+        by_model[result.model] |= {answer.key: answer.missing for answer in result.excerpts.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 
 def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
-    shares = {model: lost / asked for model, (lost, asked) in replies.items()}
+    shares = {model: lost / total for model, (lost, total) in replies.items()}
     excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
     if excess and locked.plan.missing.on_excess == "stop":
         words = "; ".join(f"model {model}: {reason}" for model, reason in excess.items())
@@ -217,11 +217,11 @@ def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
     """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
-    for model, (lost, asked) in replies.items():
+    for model, (lost, total) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
-            count, method = (asked, "replies asked for"), "share without a reply"
-            yield measured(MISSING, labels, lost / asked, count, method, detail=detail)
+            count, method = (total, "replies asked for"), "share without a reply"
+            yield measured(MISSING, labels, lost / total, count, method, detail=detail)
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -486,18 +486,18 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
-    gone = excluded_models(locked, replies)
-    boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
-    measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
+    excluded = excluded_models(locked, replies)
+    boards, others = ({QUESTIONS: question_items(answers, main, excluded, other)} for other in (False, True))
+    measurements = [*missing_measurements(QUESTIONS, replies, excluded), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
-                "bench.question", {"model": model, "condition": asked, **labels},
+                "bench.question", {"model": model, "condition": condition, **labels},
                 cell.value, (cell.n, "questions"), cell.method, "ok", None, (cell.low, cell.high), level,
             )
-            for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
+            for condition, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
-        measurements += without_numbers(rows, gone)
+        measurements += without_numbers(rows, excluded)
     return measurements
 
 

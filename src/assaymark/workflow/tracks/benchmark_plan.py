@@ -28,7 +28,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import content_id, sha256_text, to_json, write_atomic
-from assaymark.report.portbench.book import QUESTIONS
+from assaymark.report.portbench.index import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, Forecast, check_plan_hash, forecast, require_replies
 from assaymark.workflow.progress import note, watched, watching
@@ -214,13 +214,13 @@ def episodes_of(
         if models is not None:
             check_plan_hash(folder, ledger, locked)
         while wave := [(*pair, call) for pair in episodes if (call := pair[0].next_call()) is not None]:
-            asked = {call.key: call for *_, call in wave}
-            if ledger.pending(asked):
+            by_key = {call.key: call for *_, call in wave}
+            if ledger.pending(by_key):
                 if models is None:
                     return None
                 with watched(lambda _, now, _of, before=done: progress(stage, before + now, total)):
-                    require_replies(folder, ledger, list(asked.values()), models, engine, stage, "the pipeline")
-            replies = dict(ledger.replies(list(asked)))
+                    require_replies(folder, ledger, list(by_key.values()), models, engine, stage, "the pipeline")
+            replies = dict(ledger.replies(list(by_key)))
             for first, second, call in wave:
                 first.take(replies[call.key])
                 second.follow(replies[call.key])
@@ -243,10 +243,10 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     """
     if models is None and not ((folder.path / FILE).is_file() and folder.has_ledger):
         return None
-    asked = plan_questions(locked)
-    calls = {call.key: call for *_, call in asked}
+    planned = plan_questions(locked)
+    calls = {call.key: call for *_, call in planned}
     if models is not None:
-        write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in asked}.values()))
+        write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in planned}.values()))
         runs.write_sums(folder)
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
@@ -256,7 +256,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
             return None
         replies = dict(ledger.replies(list(calls)))
     items: dict[str, list[ScoredReply]] = {model.name: [] for model in locked.plan.models}
-    for agent, question, condition, call in asked:
+    for agent, question, condition, call in planned:
         reply = replies[call.key]
         scored, other = (
             score_answer(question, reply.text, reply.finish, convention=each)
@@ -285,8 +285,8 @@ def plan_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condi
     ]
     for agent, (question, condition, message) in product(locked.plan.models, shown):
         if is_outside(agent.model):
-            asked = question.template, question.given(condition)
-            call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=asked)
+            question_given = question.template, question.given(condition)
+            call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=question_given)
         else:
             call = CallSpec.to(agent, (message,), question_digest())
         calls.append((agent, question, condition, call))

@@ -21,7 +21,7 @@ from assaymark.judging.pairs import STRICT, TIE_ALLOWED, PointStimulus, finance_
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.metrology.measure_people import beside_people
+from assaymark.metrology.measure_people import compare_with_people
 from assaymark.notebook import Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import (
@@ -139,10 +139,10 @@ def measure_judges(
     def first(
         some: Sequence[texts.Pair],
     ) -> list[CallSpec]:  # the first call to each judge of pairs; some built-in judges only grade single texts
-        asked = [
+        first_calls = [
             texts.plan_pair_calls(some, judge, (TIE_ALLOWED,))[:1] for judge in judges if judge.model not in PLANTED
         ]
-        return [planned.call for calls in asked for planned in calls]
+        return [planned.call for calls in first_calls for planned in calls]
 
     canaries = Canaries(models)
     if not folder.has_ledger:  # otherwise the run tries each new judge with one call
@@ -157,8 +157,8 @@ def measure_judges(
         sheet = Datasheet.of(judge.name, (), 0, 0, 0, source="run", **about)
         if judge.model not in PLANTED:  # the replies on pairs, and the model's fingerprints
             planned = texts.plan_pair_calls(pairs, judge, variants)
-            asked = [item.call for item in planned]
-            replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable_of(planned))
+            specs = [item.call for item in planned]
+            replies = ask(folder, specs, models, judge.name, "asking", unusable=unusable_of(planned))
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
@@ -178,7 +178,7 @@ def measure_judges(
             )  # fmt: skip
             points += graded
         if study and Store(folder).digest(MEASUREMENTS) is not None:
-            beside = beside_people(Store(folder).read(MEASUREMENTS), judge.name)
+            beside = compare_with_people(Store(folder).read(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
             ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
@@ -207,8 +207,8 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], ru
     for judge in judges:
         unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
         other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
-        named = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
-        reasons = (*named, *provider_argument_problems(judge.model, judge.args))
+        wrong = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
+        reasons = (*wrong, *provider_argument_problems(judge.model, judge.args))
         problems += [Problem(judge.name, reason) for reason in reasons if reason is not None]
     names = Counter(judge.name for judge in judges)
     problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
@@ -222,8 +222,8 @@ def _measure_pointwise(
 ) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
     """Grade single texts: empty ones, a ladder of met requirements, and filler; returns judgments and measurements."""
     planned = point_calls(stimuli, judge, rubric)
-    asked = [item.call for item in planned], models, judge.name, "asking for grades by"
-    replies = ask(folder, *asked, unusable=unusable_of(planned))
+    request = [item.call for item in planned], models, judge.name, "asking for grades by"
+    replies = ask(folder, *request, unusable=unusable_of(planned))
     graded = [judgment(item, replies[item.call.key]) for item in planned]
     return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
 

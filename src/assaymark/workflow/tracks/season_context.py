@@ -105,9 +105,9 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     for reading in macro:  # current readings; series that are stale or not yet released are listed as missing
         if reading.value is not None and reading.period is not None and reading.released is not None:
             period = reading.period.astype("datetime64[D]").astype(object)
-            of, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
+            start, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
             since = datetime.fromtimestamp(out, UTC)
-            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, of, "macro")
+            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, start, "macro")
     if season.news_days:  # the last news on the universe or on no instrument in particular, oldest first
         universe = frozenset(day.universe)
         news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
@@ -191,9 +191,9 @@ def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series
     """Return the last bars of the shown instruments; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
-    there = np.isfinite(shown)
+    present = np.isfinite(shown)
     # Most instruments have a close on every day, and are cut out together.
-    covered = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    covered = present[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
@@ -203,7 +203,7 @@ def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series
             stamps, close = times, tuple(last[at])
             more = {field: values[at] for field, values in others.items()}
         else:
-            rows = np.flatnonzero(there[:, at])[-season.bars :]
+            rows = np.flatnonzero(present[:, at])[-season.bars :]
             stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
@@ -282,21 +282,21 @@ DayCall = tuple[AgentDay, int, CallSpec]
 """An agent, the trial, and the call."""
 
 
-def agent_calls(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
+def agent_calls(season: Season, agent_day: AgentDay, shared: DayMaterial) -> list[DayCall]:
     """Return the calls to an agent about one day, one for each replicate."""
-    spec, context, _ = asked
+    spec, context, _ = agent_day
     # An external agent is sent the context as JSON, as in a study.
     shown = llm.envelope_of(context) if is_outside(spec.model) else llm.season_message(agent_sections(shared, context))
     trials = range(1, season.replicates + 1)
-    return [(asked, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
+    return [(agent_day, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
 
 
 def ask_agents(
-    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[AgentDay], shared: DayMaterial,
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, agents: Sequence[AgentDay], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
-    calls, live = [call for each in asked for call in agent_calls(season, each, shared)], season.market.live
+    calls, live = [call for each in agents for call in agent_calls(season, each, shared)], season.market.live
     advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
@@ -309,7 +309,7 @@ def ask_agents(
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
-    engine = agent_engine(season.engine, (spec for spec, _, _ in asked))
+    engine = agent_engine(season.engine, (spec for spec, _, _ in agents))
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {advice}")
@@ -326,7 +326,7 @@ def ask_agents(
         reason = stopped.get(provider_of(call.model), "")
         if reason and call.key not in replies:
             absent[spec.name] = reason
-    if len(absent) == len(asked):
+    if len(absent) == len(agents):
         reason = "; ".join(dict.fromkeys(absent.values()))
         raise ModelError(f"no agent could be asked on {day} ({reason}); {advice}", retryable=True)
     batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()

@@ -33,9 +33,9 @@ from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
-from assaymark.workflow.tracks import season_books as books
+from assaymark.workflow.tracks import season_accounts as books
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import AccountDay, DueDays
+from assaymark.workflow.tracks.season_accounts import AccountDay, DueDays
 from assaymark.workflow.tracks.season_context import (
     AgentDay,
     DayMaterial,
@@ -229,8 +229,8 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
     """Return the calls to agents on a day with untouched portfolios, replicates included."""
     start = Account(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
-    shared, asked = _day_contexts(season, day, agents, settled)
-    return [call for each in asked for _, _, call in agent_calls(season, each, shared)]
+    shared, agent_days = _day_contexts(season, day, agents, settled)
+    return [call for each in agent_days for _, _, call in agent_calls(season, each, shared)]
 
 
 def open_run(folder: RunFolder) -> LockedSeason:
@@ -304,11 +304,11 @@ def _run_days(
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
         # The days without a usable reply by agent: not reached (absent), or reached in vain (mute).
-        absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        absent, unusable = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
         for row in (row for entry in entries for row in entry.record["decisions"] if row["replicate"] == 1):
             if {*row["flags"]} & {*NOT_USABLE}:
-                (absent if ABSENT in row["flags"] else mute)[row["agent"]["id"]].append("; ".join(row["missing"]))
+                (absent if ABSENT in row["flags"] else unusable)[row["agent"]["id"]].append("; ".join(row["missing"]))
         waiting = [arrivals.announced] if arrivals.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
         lines = waiting or ([] if arrivals.overdue else [begins])
@@ -320,11 +320,11 @@ def _run_days(
             empty = [entry.day for entry in entries if entry.record["state"] != "ok"]
             done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
             without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-            lines, of = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
-            for name, days in sorted(mute.items()):
-                lines.append(f"{name} gave no usable reply on {len(days)} {of} (last: {days[-1]})")
+            lines, span = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
+            for name, days in sorted(unusable.items()):
+                lines.append(f"{name} gave no usable reply on {len(days)} {span} (last: {days[-1]})")
             for name, days in sorted(absent.items()):
-                lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
+                lines.append(f"{name} was absent on {len(days)} {span} (last: {days[-1]})")
             lines += waiting
         late = "its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
         warnings = (*(f"{day}: {late}" for day in arrivals.lost), *([arrivals.overdue] if arrivals.overdue else []))
@@ -365,9 +365,9 @@ class SeasonState:
             if (raw := decisions[one["pending"]]) is not None:
                 self.decided[name] = _parse_record(Decision, raw)
         for name, one in last["baselines"].items():
-            nav, wanted = one["nav"], one["wanted"]
-            self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(wanted)
-        self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
+            nav, weights = one["nav"], one["wanted"]
+            self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(weights)
+        self.marks = {name: (float(price), str(day)) for name, (price, day) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
     def run_day(self, day: Day) -> None:
@@ -409,12 +409,12 @@ class SeasonState:
         large = ("[]", "[]", "[]")
         if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
-            shared, asked = _day_contexts(season, day, season.agents, settled)
-            arguments = asked, shared, self.models, self.prices
+            shared, agent_days = _day_contexts(season, day, season.agents, settled)
+            arguments = agent_days, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
             first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
             self.accounts, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
-            shown, missing = {item[0].name: item for item in asked}, shared.context.missing
+            shown, missing = {item[0].name: item for item in agent_days}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, settlement in settled.items():
@@ -450,14 +450,14 @@ def _day_contexts(
 ) -> tuple[DayMaterial, list[AgentDay]]:
     """Return the shared context of a day, and each agent with its own: its portfolio and its unexecuted orders."""
     shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
-    asked = []
+    agent_days = []
     for spec in agents:
         account = settled[spec.name]
         prompt = agent_prompt(season, spec.name, account.notes, account.actions)
         context = agent_context(shared, account.book, account.nav.nav, season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
-        asked.append((spec, context, sha256_text(raw)))
-    return shared, asked
+        agent_days.append((spec, context, sha256_text(raw)))
+    return shared, agent_days
 
 
 def _parse_record(kind: type[T], raw: Any) -> T:
@@ -477,9 +477,9 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
     sentences: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, stored in (pair for entry in entries for pair in entry.record["agents"].items()):
         result = stored["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
-        for kind, (asked, passed) in result["counts"].items():
+        for kind, (total, passed) in result["counts"].items():
             row = counts.setdefault((name, kind), [0, 0])
-            row[0], row[1] = row[0] + asked, row[1] + passed
+            row[0], row[1] = row[0] + total, row[1] + passed
         for kind, sentence in result["mismatches"]:
             sentences[name, kind].append(f"{result['record_id']}\t{sentence}")
     # the contexts as `CONTEXTS.to_arrow` would write them, from existing JSON
@@ -504,8 +504,8 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
     contexts = pa.Table.from_arrays([*arrays, texts_array(texts)], schema=CONTEXTS.schema)
     decisions = (decision for entry in entries for decision in entry.record["decisions"])
     checks = [
-        rows.SeasonCheck(name, kind, asked, passed, tuple(sentences.get((name, kind), ())))
-        for (name, kind), (asked, passed) in counts.items()
+        rows.SeasonCheck(name, kind, total, passed, tuple(sentences.get((name, kind), ())))
+        for (name, kind), (total, passed) in counts.items()
     ]
     store.write_arrow(CONTEXTS, contexts, basis)
     store.write(DECISIONS, (_parse_record(Decision, decision) for decision in decisions), basis)

@@ -16,7 +16,7 @@ import numpy as np
 
 from assaymark.agents.llm import ABSENT, is_unanswered
 from assaymark.claims.levels import NOISE, TOTAL
-from assaymark.claims.messages import Said, said
+from assaymark.claims.messages import Phrase, phrase
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
@@ -34,7 +34,7 @@ from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidenc
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import MOVE
+from assaymark.workflow.tracks.season_accounts import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 
 WITHIN: Final = 5
@@ -180,11 +180,11 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             answer = grade.score.grades.lookahead_check
             if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and answer is not None:
                 said[grade.judge].append(answer)  # built-in judges do not detect look-ahead
-        looked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
+        checked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
         yield measured(
-            "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
-            (len(looked), "judges"), "judges that say an earlier decision was graded on, or made with, later data",
-            "not graded", looked,
+            "season.lookahead", labels, list(checked.values()).count("fail") if checked else None,
+            (len(checked), "judges"), "judges that say an earlier decision was graded on, or made with, later data",
+            "not graded", checked,
         )  # fmt: skip
         trips, across, detail = None, 0, {}
         if material.season.has_books:  # a log may have several decisions on a day, or none
@@ -257,11 +257,11 @@ def ledger_measurements(
     material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[rows.SeasonGrade], rng: np.random.Generator
 ) -> Iterator[Measurement]:
     """Yield ``season.ledger`` of every agent: the share of its numbers that its own context supports."""
-    of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
+    agent_of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in evidence:
-        if row.decision in of:
-            numbers[of[row.decision]].append(row)
+        if row.decision in agent_of:
+            numbers[agent_of[row.decision]].append(row)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
         of_agent = numbers[agent]
@@ -300,101 +300,101 @@ _OF_STEPS: Final = "aitrader"
 _MOST_DAYS: Final = 5
 
 
-def hindsight_notes(material: SeasonMaterial) -> Iterator[Said]:
+def hindsight_notes(material: SeasonMaterial) -> Iterator[Phrase]:
     """Yield notes on decisions written down late, and on those without a time in a log of steps."""
     if not material.season.recorded:
         return
     decisions = [step.decision for steps in material.steps.values() for step in steps]
     if late := sum(REPLAYED in decision.flags for decision in decisions):
-        yield said("note.records.replayed", n=late, of=len(decisions))
+        yield phrase("note.records.replayed", n=late, of=len(decisions))
     undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
     if undated and material.season.market.format == _OF_STEPS:
-        yield said("note.records.undated", n=undated, of=len(decisions))
+        yield phrase("note.records.undated", n=undated, of=len(decisions))
 
 
-def record_notes(material: SeasonMaterial) -> Iterator[Said]:
+def record_notes(material: SeasonMaterial) -> Iterator[Phrase]:
     """Yield the notes on a season of imported records; none on a season that was run here."""
     if not material.season.recorded:
         return
-    yield said("note.records.not_ours")
+    yield phrase("note.records.not_ours")
     yield from hindsight_notes(material)
     steps = [step for days in material.steps.values() for step in days]
     bare = sum(step.book is None for step in steps)
-    yield said("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
+    yield phrase("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
     if bare and any(material.navs.values()):
-        yield said("note.records.not_stated", n=bare, of=len(steps))
+        yield phrase("note.records.not_stated", n=bare, of=len(steps))
     checks, passed = (sum(getattr(check, name) for check in material.checks) for name in ("checks", "passed"))
     if checks:
         key = "mismatches" if passed < checks else "reconciled"
-        yield said(f"note.records.{key}", n=checks - passed, of=checks)
+        yield phrase(f"note.records.{key}", n=checks - passed, of=checks)
     else:
-        yield said("note.records.unchecked")
+        yield phrase("note.records.unchecked")
     ends = {name: (steps[0].day, steps[-1].day) for name, steps in material.steps.items() if steps}
     if len(material.steps) > 1:
         first, last = min(day for day, _ in ends.values()), max(day for _, day in ends.values())
         if late := tuple(sorted(name for name, span in ends.items() if span != (first, last))):
-            yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
+            yield phrase("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
-def late_note(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
+def late_note(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Phrase | None:
     """Return a note if the grades cover fewer days than the season has by now."""
     judged, last = max(grade.last for grade in grades), max(steps[-1].day for steps in material.steps.values() if steps)
-    return said("note.judged_to", judged=judged, last=last) if judged < last else None
+    return phrase("note.judged_to", judged=judged, last=last) if judged < last else None
 
 
 def season_notes(
     material: SeasonMaterial, grades: Sequence[rows.SeasonGrade], measurements: Sequence[Measurement] = ()
-) -> Iterator[Said]:
+) -> Iterator[Phrase]:
     """Yield the notes on a season, the most important first: what is incomplete, then the behaviour of agents."""
     yield from record_notes(material)
     if earlier := late_note(material, grades):
         yield earlier
     last, end = max(steps[-1].day for steps in material.steps.values() if steps), material.season.calendar.last
     if weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), end).size:
-        yield said("note.going_on", last=last, end=str(end))
+        yield phrase("note.going_on", last=last, end=str(end))
     if material.partial:
-        yield said("note.partial")
+        yield phrase("note.partial")
     untimed = []
     for name, steps in material.steps.items():
         answered = [step.seconds for step in steps if not is_unanswered(step.decision)]
         if answered and not any(seconds is not None for seconds in answered):
             untimed.append(name)
     if untimed:
-        yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
+        yield phrase("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
     judges = sorted({grade.judge for grade in grades})
     if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
-        yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
+        yield phrase("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
     by_judge = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
     for judge, horizons in by_judge.items():
         if bad := sum(grades.state != "ok" for grades in horizons):
-            yield said("note.judge_silent", judge=judge, n=bad, of=len(horizons))
+            yield phrase("note.judge_silent", judge=judge, n=bad, of=len(horizons))
     for judge, horizons in by_judge.items():
         firsts = [part.first_key for grades in horizons for part in grades.parts]
         if n := sum(map(bool, firsts)):
-            yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
+            yield phrase("note.judge_again", judge=judge, n=n, of=len(firsts))
     for name in sorted(material.steps):
         steps = material.steps[name]
         absent = [step for step in steps if ABSENT in step.decision.flags]
         bad = sum(is_unanswered(step.decision) for step in steps) - len(absent)
         if absent:
             reason = "; ".join(absent[-1].decision.missing)
-            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)
+            yield phrase("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)
         if bad:
-            yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
+            yield phrase("note.agent_silent", agent=name, n=bad, of=len(steps))
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
     if agents := sorted(name for name, n in refused.items() if n):
-        yield said("note.rejected", n=sum(refused.values()), agents=tuple(agents))
+        yield phrase("note.rejected", n=sum(refused.values()), agents=tuple(agents))
     same = {item.labels["of"] for item in measurements if item.name == NOISE and item.state == IDENTICAL}
     totals = {item.labels["agent"] for item in measurements if item.name == TOTAL and item.value is not None}
     if agents := sorted(same & totals):
-        yield said("note.identical", agents=tuple(agents))
+        yield phrase("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
         if n := sum(INSTRUCTION_LIKE in step.decision.flags for step in material.steps[name]):
-            yield said("note.instructing", agent=name, n=n, of=len(material.steps[name]))
+            yield phrase("note.instructing", agent=name, n=n, of=len(material.steps[name]))
     yield from _market_notes(material, grades)
 
 
-def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Said]:
+def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Phrase]:
     """Yield notes on days without data, on corporate actions and price jumps, and on records graded in parts."""
 
     def few(names: Sequence[str]) -> tuple[str, ...]:
@@ -404,16 +404,16 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) 
     navs = [nav for history in material.navs.values() for nav in history]
     fills = [fill for steps in material.steps.values() for step in steps for fill in step.fills]
     if empty := sorted({row.day for row in navs if row.state == "no data"}):
-        yield said("note.no_data", n=len(empty), days=few(empty))
+        yield phrase("note.no_data", n=len(empty), days=few(empty))
     if stale := {row.day for row in navs if row.state == "ok" and row.stale}:
-        yield said("note.stale", n=len(stale))
+        yield phrase("note.stale", n=len(stale))
     for key, kinds in (("ended", (rows.DELISTED,)), ("acted", (rows.SPLIT, rows.DIVIDEND))):
         if names := tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds})):
-            yield said(f"note.{key}", n=len(names), names=names)
+            yield phrase(f"note.{key}", n=len(names), names=names)
     lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}
     places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
     if moves := sorted(f"{name} {day}" for name, _, day in places):
-        yield said("note.jumped", n=len(moves), moves=few(moves))
+        yield phrase("note.jumped", n=len(moves), moves=few(moves))
     parts = {grade.agent: len(grade.score.grades.parts) for grade in grades if grade.scope == "whole"}
     if split := sorted(name for name, n in parts.items() if n > 1):
-        yield said("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))
+        yield phrase("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))

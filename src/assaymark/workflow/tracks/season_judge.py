@@ -73,26 +73,26 @@ class SeasonAsker:
 
     def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Make the calls without a reply. If a reply is not JSON, make one more call, and its reply counts."""
-        asked = {item.call.key: item for item in planned}
-        self._ask({key: planned.call for key, planned in asked.items()}, unusable)
+        by_key = {item.call.key: item for item in planned}
+        self._ask({key: planned.call for key, planned in by_key.items()}, unusable)
         again = {
             key: planned.again().call
-            for key, planned in asked.items()
+            for key, planned in by_key.items()
             if key not in self.seconds and planned.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
         self.replies |= {key: self.replies[call.key] for key, call in again.items()}
 
-    def _ask(self, asked: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
-        self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
-        pending = {key: call for key, call in asked.items() if key not in self.replies}
+    def _ask(self, calls_by: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
+        self.replies |= dict(self.ledger.replies([key for key in calls_by if key not in self.replies]))
+        pending = {key: call for key, call in calls_by.items() if key not in self.replies}
         reasons = {key: self.failed[call.model] for key, call in pending.items() if call.model in self.failed}
         pending = {key: call for key, call in pending.items() if key not in reasons}
         if pending:
             calls = list(pending.values())
-            how = self.models, self.engine, "asking the judges", unusable
-            summary = run_all(self.ledger, calls, *how, first=False)
+            settings = self.models, self.engine, "asking the judges", unusable
+            summary = run_all(self.ledger, calls, *settings, first=False)
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(pending)))
             lost = {key: call.model for key, call in pending.items() if key not in self.replies}
@@ -110,7 +110,7 @@ class SeasonAsker:
                 reasons |= {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
                 self.failed |= {model: reasons[key] for key, model in lost.items() if model not in self.responded}
         for key, reason in reasons.items():
-            self.replies[key] = Reply(reason, asked[key].model, finish="failed")
+            self.replies[key] = Reply(reason, calls_by[key].model, finish="failed")
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """Return the grades of all tasks, requested part by part; a task without a usable reply has grades too."""
@@ -119,8 +119,8 @@ class SeasonAsker:
             due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
                 if at not in graded_by:  # records that are graded are not parsed again in later rounds
-                    asked, graded = horizon_round([task], self.replies.get)
-                    due += asked
+                    planned, graded = horizon_round([task], self.replies.get)
+                    due += planned
                     if graded:
                         graded_by[at] = graded[0]
             self.ask(due, unusable_of(due))
@@ -143,8 +143,8 @@ class SeasonAsker:
             call, (author, options) = planned.call, planned.about
             read = planned.read(self.replies[call.key])
             key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
-            of = author, planned.judge.name, call.trial
-            guesses.append(rows.SeasonGuess(*of, period, len(options), read.state, guess, key))
+            about = author, planned.judge.name, call.trial
+            guesses.append(rows.SeasonGuess(*about, period, len(options), read.state, guess, key))
         return guesses
 
 
@@ -194,8 +194,8 @@ def season_tasks(
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     tasks = []
     for part in parts:
-        asked = judges if part.scope == "whole" else once
-        tasks += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, asked, plan, budget)]
+        panel = judges if part.scope == "whole" else once
+        tasks += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, panel, plan, budget)]
     return tasks
 
 
@@ -280,14 +280,14 @@ def judged_lines(
         *((guess.judge, guess.state, None) for guess in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
-        of = [(state, reason) for name, state, reason in replies if name == judge]
+        states_of = [(state, reason) for name, state, reason in replies if name == judge]
         for state, (words, then) in _KINDS.items():
-            if bad := [reason for kind, reason in of if kind == state]:
+            if bad := [reason for kind, reason in states_of if kind == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
-                lines.append(f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}")
+                lines.append(f"{judge}: {len(bad):,} of {len(states_of):,} replies {words}{first}; {then}")
     people = ", ".join(judge.name for judge in season.panel if judge.human and judge.name not in judges)
-    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
-    lines += [f"no grades of people yet: {people}; {how}"] if people else []
+    advice = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
+    lines += [f"no grades of people yet: {people}; {advice}"] if people else []
     if (draw := stored_draw(folder)) is not None:
         pairs = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
         by = counted(len({grader for _, grader in pairs}), "person", "people")
@@ -329,15 +329,15 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
             asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
             graded = asker.grades([task for _, task in planned])
-            asked = [
+            outcome_calls = [
                 asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
                 if part.scope == "whole" and grades.state == "ok"
                 else []
                 for (part, task), grades in zip(planned, graded, strict=True)
             ]
-            asker.ask([planned for calls in asked for planned in calls])
+            asker.ask([planned for calls in outcome_calls for planned in calls])
             grades = []
-            for (part, _), result, calls in zip(planned, graded, asked, strict=True):
+            for (part, _), result, calls in zip(planned, graded, outcome_calls, strict=True):
                 replies = [asker.replies[each.call.key] for each in calls]
                 outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, result, plan, outcome))
@@ -474,8 +474,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 judge = task.judge
                 grader = asking.grader_version(task.plan)
                 grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
-                asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
-                outcomes += [planned.call for planned in asked]
+                planned_outcomes = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
+                outcomes += [planned.call for planned in planned_outcomes]
     probes = season_probes(parts, season)
     stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
     estimate = forecast(stages, folder, prices, season.engine.batch)

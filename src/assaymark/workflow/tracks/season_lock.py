@@ -117,8 +117,8 @@ def lock_season(
         data = SeasonData(None, records.digest, records.follows.universe)
     else:
         # Locking a season again does not require its agents to be available.
-        there = None if folder.lock.is_file() else models
-        season, data, absent = _check_season(text, source, models, there, allow_absent)
+        required = None if folder.lock.is_file() else models
+        season, data, absent = _check_season(text, source, models, required, allow_absent)
     plan_hash = plans.season_hash(season, text_digests(season), _input_digests(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
@@ -199,8 +199,8 @@ def season_lock(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the lock of a season; for imported records it includes the facts derived from them."""
     # the decision days: those of imported records, else every weekday
-    every = weekdays(season.calendar.first, season.calendar.last)
-    days = sorted(set(records.days.values())) if records is not None else [str(day) for day in every]
+    all_days = weekdays(season.calendar.first, season.calendar.last)
+    days = sorted(set(records.days.values())) if records is not None else [str(day) for day in all_days]
     preflight = [*plans.period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
         preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")
@@ -243,13 +243,13 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         universe = tuple(name for name in ids if name in selection)
         unknown = [name for name in selection if name not in ids]
         problems += [Problem("universe", str(UnknownNameError("instrument", name, ids))) for name in unknown]
-    elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
-        universe, problem = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
-        problems.append(Problem("universe", f"{problem}; allowed: 1 to {len(there)}"))
+    elif selection > len(trading := [listing for listing in listings if listing.trades_on(days.first)]):
+        universe, problem = (), f"{selection} instruments are asked for, and {len(trading)} trade on {days.first}"
+        problems.append(Problem("universe", f"{problem}; allowed: 1 to {len(trading)}"))
     else:  # by asset class in turn, so that a small universe is mixed
-        hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
+        hands = [[listing.id for listing in trading if listing.asset_class == name] for name in CLASSES]
         dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
-        universe = tuple(listing.id for listing in there if listing.id in dealt)
+        universe = tuple(listing.id for listing in trading if listing.id in dealt)
     if not history.days.size:
         problems.append(Problem("market", "holds no day"))
     else:
@@ -476,9 +476,9 @@ def _source_files(folder: RunFolder, market: SeasonMarket, problems: list[Proble
 
     with Ledger.open(folder.ledger) as ledger:
         sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
-        there = list(dict.fromkeys(source.format for source in sources))
-        if market.format not in there:
-            there_are = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
+        formats = list(dict.fromkeys(source.format for source in sources))
+        if market.format not in formats:
+            there_are = f"the records of {folder.path} are of {', '.join(formats) or 'no format that is known'}"
             problems.append(Problem("market.format", f"{there_are} (got {market.format!r})"))
             return {}
         if importers.IMPORTERS[market.format].track is None:

@@ -206,8 +206,8 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
             key = (entry.period, entry.agent) if entry.scope == "period" else (entry.agent, entry.replicate)
             parts[entry.scope][key][entry.judge].append(score.composite)
     means: dict[str, dict[Any, dict[Any, dict[str, float]]]] = {"period": {}, "replicate": {}}
-    for scope, of in parts.items():
-        for (outer, inner), row in of.items():
+    for scope, groups in parts.items():
+        for (outer, inner), row in groups.items():
             means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
     periods = dict(sorted(means["period"].items()))
     states = {key: state for key, state in states.items() if key[1] not in complete[key[0]]}
@@ -300,9 +300,9 @@ def season_totals(
     least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
     for agent in active.agents:
-        every = active.whole[agent].values()
-        common = set.intersection(*(set(trials) for trials in every)) if every else set()
-        gradings.append([median(trials[at].composite for trials in every) for at in sorted(common)])
+        by_judge = active.whole[agent].values()
+        common = set.intersection(*(set(trials) for trials in by_judge)) if by_judge else set()
+        gradings.append([median(trials[at].composite for trials in by_judge) for at in sorted(common)])
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
     together, single = (
         floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
@@ -368,8 +368,8 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             row.state if row.total is None else untimed, {"seconds": time.seconds, "left_out": time.left_out},
             unit=POINTS,
         )  # fmt: skip
-        of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-        yield _noise_item("season.noise", of, totals.agents[agent], "replicates")
+        subject = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
+        yield _noise_item("season.noise", subject, totals.agents[agent], "replicates")
     remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
         graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
@@ -406,7 +406,7 @@ def season_orders(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules,
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Yield differences of graded agents over periods, and what rankings need besides, as `order_measurements`."""
+    """Yield differences of graded agents over periods and the other inputs of rankings, as `order_measurements`."""
     base = BiasRules() if claims is None else claims
     # Of the covariates of texts, only length is known by period.
     by_length = "log2" in base.covariates
@@ -606,11 +606,11 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for guess in guesses:
         rows[guess.judge].append(guess)
-    for judge, asked in sorted(rows.items()):
-        usable = [guess for guess in asked if guess.guess is not None]
+    for judge, judged in sorted(rows.items()):
+        usable = [guess for guess in judged if guess.guess is not None]
         right = [guess.guess == guess.author for guess in usable]
-        chance = fmean(1 / guess.options for guess in asked)
-        detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
+        chance = fmean(1 / guess.options for guess in judged)
+        detail: dict[str, JSON] = {"asked": len(judged), "guesses": len(usable), "hits": sum(right), "chance": chance}
         probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})

@@ -24,7 +24,7 @@ from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.judging.season.calls import quoted_spans
+from assaymark.judging.season.calls import find_quotation
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
 from assaymark.judging.season.scoring import SeasonRow
@@ -109,8 +109,8 @@ def publish_season(
     parts = [page.relative_to(site).parts for page in html]
     tops = sorted(part[0].removesuffix(".html") for part in parts if len(part) == 1)
     below = Counter(part[0] for part in parts if len(part) > 1)
-    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
-    largest = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+    page_names = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    largest = f"{len(html)} pages written: {page_names}; the largest of {size:,.0f} kB"
     lines.append(f"{largest}; begin at {site / 'index.html'}")
     return SeasonPublished(written, file, tuple(lines), shown)
 
@@ -350,7 +350,7 @@ def grade_views(
         words = graded[0]
         looked = next((grades for grades in graded if grades.lookahead_check == "fail"), words)
         outcomes = [score.outcome for score in scores if score.outcome is not None]
-        asked = [score.outcome.state for score in good if score.outcome is not None]
+        states = [score.outcome.state for score in good if score.outcome is not None]
         points = [grades.data_reliability for grades in graded if grades.data_reliability is not None]
         counted = [{**score.grades.evidence, **{part.part: part.counted for part in score.capped}} for score in good]
         lowered = sorted({part.part for score in good for part in score.capped if part.counted < part.given})
@@ -361,7 +361,7 @@ def grade_views(
                 {name: fmean(getattr(score, name) for score in scores) for name in AXES},
                 means([grades.reasoning for grades in graded]), means(counted),
                 {name: fmean(grades.evidence[name] for grades in graded) for name in lowered},
-                fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
+                fmean(outcomes) if outcomes else None, "ok" if "ok" in states else next(iter(states), "unresolved"),
                 fmean(points) if points else None, looked.lookahead_check if asks else None,
                 looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
             )
@@ -399,7 +399,7 @@ def ledger_view(
         lost: defaultdict[str, dict[str, str]] = defaultdict(dict)
         numbers: defaultdict[tuple[int, int, int], list[Evidence]] = defaultdict(list)
         for judge, claim in ((judge, one) for judge, ones in claims.items() for one in ones if one.step == step.number):
-            spans = quoted_spans(claim.quote, step)
+            spans = find_quotation(claim.quote, step)
             (states_at[spans[0]] if spans else lost[claim.quote]).setdefault(judge, claim.state)
         quoted, ends = tuple(states_at), [[end.span() for end in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
@@ -418,15 +418,15 @@ def ledger_view(
         lines = [(step.texts[part].text[start:end], start, numbers[part, start, end], states_at[part, start, end], "")
                  for part, start, end in sorted({*states_at, *numbers})]  # fmt: skip
         lines += [(quote, 0, [], states, MISQUOTED) for quote, states in lost.items()]
-        for whole, start, there, states, rule in lines:
-            quote, judges = " ".join(whole.split()), dict(sorted(states.items()))
-            if not there:
+        for quote_text, start, numbers_in, states, rule in lines:
+            quote, judges = " ".join(quote_text.split()), dict(sorted(states.items()))
+            if not numbers_in:
                 views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, rule, judges))
-            for one in there:  # one row for each number, with its own state
+            for one in numbers_in:  # one row for each number, with its own state
                 names = tuple(dict.fromkeys(one.facts))
                 labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
-                which, head = " ".join(one.quote.split()), whole[: one.start - start]
+                which, head = " ".join(one.quote.split()), quote_text[: one.start - start]
                 at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(labels)
                 view = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
                 views.append(view)

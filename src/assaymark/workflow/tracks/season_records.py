@@ -100,7 +100,7 @@ class SeasonGrade:
 
 @record
 class SeasonGuess:
-    """A judge's guess at the author of a record; None if the reply is unusable, as ``state`` says."""
+    """A judge's guess at the author of a record; ``guess`` is None for an unusable reply, as ``state`` says."""
 
     author: str
     judge: str

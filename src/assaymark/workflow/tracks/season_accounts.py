@@ -80,14 +80,14 @@ def settle_account(
     most, rules = season.rules.max_orders, season.rules
     if last is None:
         return settle_orders(season, agent, account, (), day, marks)
-    every = broker.orders_of(last.actions)
+    ordered = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
-    beyond = f"{len(every)} orders were given and {most} a day are allowed"
+    beyond = f"{len(ordered)} orders were given and {most} a day are allowed"
     causes = [(0, "", UNREAD, text) for text in unread]
-    causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
+    causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(ordered[most:], start=most + 1)]
     refused = [SeasonRejection(str(day.date), agent, last.record_id, *cause) for cause in causes]
     orders = []
-    for order in every[:most]:  # an order given before a split is converted to units after it
+    for order in ordered[:most]:  # an order given before a split is converted to units after it
         split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
         if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
             lots = order.quantity * split / rules.lot
@@ -128,8 +128,8 @@ def settle_orders(
     marks = dict(marks)
     for name in book.positions if day.actions else ():  # in today's units, for positions without a bar
         for action in due_actions(name, day, marks):
-            price, of = marks[name]
-            marks[name] = (max(price / action.split - action.dividend, 0.0) or price, of)
+            price, marked_on = marks[name]
+            marks[name] = (max(price / action.split - action.dividend, 0.0) or price, marked_on)
     after = marks_after(marks, day)
     if not orders:  # no need for the broker
         nav = value_account(agent, now, "ok", book, after)
@@ -137,8 +137,8 @@ def settle_orders(
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
-            (price, of), quote = marks[name], day.quotes.get(name)
-            age = max((day.date - date.fromisoformat(of)).days, 1)
+            (price, marked_on), quote = marks[name], day.quotes.get(name)
+            age = max((day.date - date.fromisoformat(marked_on)).days, 1)
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
     settled = broker.settle_day(book, orders, bars, season.rules.broker, day.universe)
     for fill in settled.fills:
@@ -168,13 +168,13 @@ def settle_baseline(
     orders = [Order(symbol, "buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
     settled = settle_orders(ruled, name, account, orders, day, marks)
-    there = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []
+    tradable = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []
     shares: Mapping[str, float] = {}
     if name == EQUAL_WEIGHT:
-        shares = {symbol: 1.0 / len(there) for symbol in there}
+        shares = {symbol: 1.0 / len(tradable) for symbol in tradable}
     elif name == SIXTY_FORTY:
-        members = {kind: [symbol for symbol in there if classes[symbol] == kind] for kind in SIXTY_FORTY_OF}
-        shares = {symbol: SIXTY_FORTY_OF[kind] / len(of) for kind, of in members.items() for symbol in of}
+        members = {kind: [symbol for symbol in tradable if classes[symbol] == kind] for kind in SIXTY_FORTY_OF}
+        shares = {symbol: SIXTY_FORTY_OF[kind] / len(group) for kind, group in members.items() for symbol in group}
     return (settled.book, shares), settled.nav
 
 
@@ -201,7 +201,7 @@ def audit_day(
     failed, traded = {mismatch.symbol for mismatch in result.mismatches}, {fill.symbol for fill in fills}
     for name in (symbol for symbol in symbols if symbol in day.quotes and symbol in marks):
         # a price move since the last close that no corporate action explains
-        price, of = marks[name]
+        price, marked = marks[name]
         close = day.quotes[name].close or price
         worth, actions = Account(0.0, {name: 1.0}), due_actions(name, day, marks)
         for action in actions:
@@ -216,7 +216,7 @@ def audit_day(
         causes = "; ".join(map(str, actions))
         reason = f"not explained by {causes}" if causes else "explained by no action"
         kind = "fill" if name in traded else "position"
-        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {reason}"])
+        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {marked}, {reason}"])
         counts[kind][1] -= name not in failed
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
 
@@ -228,8 +228,8 @@ def outcomes_of(season: Season, entries: Sequence[DayEntry]) -> Iterator[Outcome
         return
     for agent in season.agents:
         agent_navs, even = (
-            [float(day.record[of][name]["nav"]["nav"]) for day in days]
-            for of, name in (("agents", agent.name), ("baselines", EQUAL_WEIGHT))
+            [float(day.record[group][name]["nav"]["nav"]) for day in days]
+            for group, name in (("agents", agent.name), ("baselines", EQUAL_WEIGHT))
         )
         ids = [
             next(row for row in day.record["decisions"] if row["agent"]["id"] == agent.name and row["replicate"] == 1)
@@ -282,10 +282,10 @@ def find_due_days(locked: LockedSeason, done: date | None, now: datetime) -> Due
         later, by = end is not None and end > day, f"{deadline:%Y-%m-%d %H:%M} UTC"
         if market is None and (now < deadline or not later):
             then = "; the days after it are there and follow in order" if later else ""
-            there = "there are no data" if end is None else f"the data end on {end}"
+            state = "there are no data" if end is None else f"the data end on {end}"
             announced, overdue = f"waiting for the data of {day} until {by}{then}", ""
             if now >= deadline:
-                announced, overdue = "", f"{day}: its data are overdue since {by}; {there}"
+                announced, overdue = "", f"{day}: its data are overdue since {by}; {state}"
             return DueDays(tuple(ready), end, tuple(lost), day, announced, overdue)
         if market is None:
             lost.append(day)
