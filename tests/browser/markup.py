@@ -170,7 +170,7 @@ class _Table:
             self.rows[-1].append((int(spans.get("rowspan", 1)), int(spans.get("colspan", 1))))
 
     def ragged(self) -> str:
-        """True if a row is wider or narrower than the first."""
+        """Name the widths of rows if they differ; empty if they do not."""
         widths, reaching = set[int](), list[tuple[int, int]]()  # rows still to come, of cells that began further up
         for cells in self.rows:
             widths.add(sum(columns for _, columns in (*cells, *reaching)))
