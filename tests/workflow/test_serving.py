@@ -86,7 +86,7 @@ def test_the_start_leads_to_the_report_or_to_the_progress(run: Path) -> None:
 def test_progress_follows_the_ledger(run: Path) -> None:
     now = [100.0]
     served = RunServer(run, clock=lambda: now[0])
-    assert served.progress().said() == "1 of 3 calls are answered; nothing has come in lately."
+    assert served.progress().progress() == "1 of 3 calls are answered; nothing has come in lately."
     with Ledger.open(run / "ledger.db") as ledger:
         answer(ledger, asked(2))
     now[0] += 0.5  # asked again within a second, the ledger is left alone

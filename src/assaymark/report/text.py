@@ -298,7 +298,7 @@ def weakest(levels: Iterable[Level]) -> Level:
 def clipboard_text(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
     """The text for the clipboard: a sentence with its condition, study, plan and the date of its lock.
 
-    >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
+    >>> clipboard_text("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
     '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
     """
     when = moment(locked_at).partition(", ")[0] if locked_at else ""

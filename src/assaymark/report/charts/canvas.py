@@ -169,7 +169,7 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
 def spread_labels(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
     """Centres moved as little as needed so that labels do not overlap and stay inside the figure.
 
-    >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
+    >>> [round(x) for x in spread_labels([5, 8, 90], [10, 10, 10], 100)]
     [5, 15, 90]
     """
     places, edge = list[float](), 0.0

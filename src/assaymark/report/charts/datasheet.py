@@ -125,9 +125,9 @@ def value_axis(rows: Sequence[AxisRow], shares: bool = False, against: float | N
     """The first and the last step of an axis, and the step size: it holds every interval. An axis of shares runs from 0
     to the next tenth, any other between round ends that include ``against``.
 
-    >>> axis_of([AxisRow("a", "", value=0.12, bounds=(0.08, 0.19))], shares=True)
+    >>> value_axis([AxisRow("a", "", value=0.12, bounds=(0.08, 0.19))], shares=True)
     (0, 4, 0.05)
-    >>> axis_of([AxisRow("a", "", value=1.0, bounds=(1.0, 1.0))])
+    >>> value_axis([AxisRow("a", "", value=1.0, bounds=(1.0, 1.0))])
     (49, 51, 0.02)
     """
     ends = [end for row in rows for end in (*(row.bounds or ()), *(() if row.value is None else (row.value,)))]

@@ -140,7 +140,7 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
 def rank_heads(places: int) -> tuple[str, ...]:
     """The ranks as column heads; the eighth and later ranks share a column.
 
-    >>> place_heads(3), place_heads(10)[-2:]
+    >>> rank_heads(3), rank_heads(10)[-2:]
     (('1', '2', '3'), ('7', '8 to 10'))
     """
     columns = [str(at) for at in range(1, places + 1)]

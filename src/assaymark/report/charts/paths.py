@@ -28,9 +28,9 @@ def drawdowns(nav: Floats) -> Floats:
 def nav_ticks(low: float, high: float, most: int = 4) -> tuple[float, ...]:
     """Round values that enclose 100, ``low`` and ``high``, in at most ``most`` + 2 steps.
 
-    >>> steps(88.2, 109.0), steps(99.5, 100.2)
+    >>> nav_ticks(88.2, 109.0), nav_ticks(99.5, 100.2)
     ((80.0, 90.0, 100.0, 110.0), (99.0, 100.0, 101.0))
-    >>> steps(97.9, 105.4, most=6)
+    >>> nav_ticks(97.9, 105.4, most=6)
     (96.0, 98.0, 100.0, 102.0, 104.0, 106.0)
     """
     low, high = min(low, 100.0), max(high, 100.0)
@@ -43,7 +43,7 @@ def nav_ticks(low: float, high: float, most: int = 4) -> tuple[float, ...]:
 def path_data(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
     """A path through points, in tenths of a pixel and relative moves, as short as possible.
 
-    >>> drawn([0, 10, 20], [5, 4.7, 6.2])
+    >>> path_data([0, 10, 20], [5, 4.7, 6.2])
     'M0 5l10-.3 10 1.5'
     """
 
@@ -205,7 +205,7 @@ def _values_on(
 def drawdown_ticks(deepest: float) -> tuple[float, ...]:
     """Two or three round drawdowns in percent, from 0, that include the deepest.
 
-    >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
+    >>> drawdown_ticks(4.3), drawdown_ticks(0.0), drawdown_ticks(61)
     ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
     """
     step = c.step_size(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)

@@ -242,8 +242,8 @@ _TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "poi
 def subject_words(measurement: Measurement, *, log: bool = False) -> str:
     """The subject of a measurement in words, apart from its title and its judge.
 
-    >>> about(Measurement(name="sensitivity", labels={"judge": "j", "prompt": "strict", "delta": "0.5"}, value=None,
-    ...                   n=0, n_of="", method=""))
+    >>> subject_words(Measurement(name="sensitivity", labels={"judge": "j", "prompt": "strict", "delta": "0.5"},
+    ...                           value=None, n=0, n_of="", method=""))
     'half a requirement apart; strict about ties'
     """
     labels = measurement.labels

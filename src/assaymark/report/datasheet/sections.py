@@ -594,7 +594,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
 def drift_subject(of: str) -> str:
     """The quantity that drifted, in words.
 
-    >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
+    >>> drift_subject("sensitivity[delta=1]"), drift_subject("dark_current[prompt=strict]"), drift_subject("odd[")
     ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')
     """
     parts = _OF.fullmatch(of)

@@ -214,7 +214,7 @@ def quantity(words: Language, quantity: float) -> str:
     """A quantity with its own decimals, at most six digits in all if there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
-    >>> [units(Words(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
+    >>> [quantity(Language(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
     ['10', '0.25', '1,039.88', '1,234,568']
     """
     whole, point = len(str(int(abs(quantity)))), words.catalogue.decimal

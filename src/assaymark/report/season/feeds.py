@@ -274,7 +274,7 @@ def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) 
 def wrap(text: str, size: float, width: float) -> list[str]:
     """A text split into lines of at most ``width`` at a font size.
 
-    >>> wrapped("one two three", 20, 80)
+    >>> wrap("one two three", 20, 80)
     ['one two', 'three']
     """
     lines = [""]

@@ -122,7 +122,7 @@ _WORDS: Final = range(2, 13)
 class Language:
     """The words of one language. Calling it renders a sentence of the pages; `text` renders one stored with the season.
 
-    >>> words = Words(english())
+    >>> words = Language(english())
     >>> words.range(2, 4), words.percent(-0.0184), words.amount(14500)
     ('2 to 4', '−1.8\\xa0%', '14,500')
     """
@@ -152,7 +152,7 @@ class Language:
     def term(self, group: str, name: str) -> str:
         """The word for a known name, such as a band; a name that the language does not have stays unchanged.
 
-        >>> Words(english()).term("month", "1"), Words(english()).term("month", "Pluviôse")
+        >>> Language(english()).term("month", "1"), Language(english()).term("month", "Pluviôse")
         ('January', 'Pluviôse')
         """
         return self(f"{group}.{name}") if self.has(f"{group}.{name}") else clean(name, 80)
@@ -160,7 +160,7 @@ class Language:
     def word(self, group: str, name: str) -> str:
         """Like `term`, for names on agent pages, which are written in several ways.
 
-        >>> words = Words(english())
+        >>> words = Language(english())
         >>> words.word("flag", "no-answer"), words.word("flag", "unheard of")
         ('no answer', 'unheard of')
         """
@@ -174,7 +174,7 @@ class Language:
     def of(self, n: int, name: str) -> str:
         """The noun that follows a count, in singular or plural.
 
-        >>> Words(english()).of(12, "gradings"), Words(english()).of(1, "gradings")
+        >>> Language(english()).of(12, "gradings"), Language(english()).of(1, "gradings")
         ('gradings', 'grading')
         """
         return self.term("of_one" if n == 1 and self.has(f"of_one.{name}") else "of", name)
@@ -191,7 +191,7 @@ class Language:
     def amount(self, value: float, digits: int = 0) -> str:
         """A count or an amount, with groups of three digits and fixed decimals.
 
-        >>> Words(english()).amount(-101260.5, 1)
+        >>> Language(english()).amount(-101260.5, 1)
         '−101,260.5'
         """
         written, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
@@ -222,9 +222,9 @@ class Language:
     def day(self, text: str, *, short: bool = False) -> str:
         """An ISO date or time in words, or in ``short`` as day and month for an axis; any other text unchanged.
 
-        >>> Words(english()).day("2026-01-05"), Words(english()).day("2026-01-02T08:00:00Z")
+        >>> Language(english()).day("2026-01-05"), Language(english()).day("2026-01-02T08:00:00Z")
         ('5 January 2026', '2 January 2026, 08:00 UTC')
-        >>> Words(english()).day("2026-01-05", short=True)
+        >>> Language(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
         try:
