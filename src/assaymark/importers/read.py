@@ -324,7 +324,7 @@ class DataRow:
             return None
         return parsed
 
-    def whole(self, column: str | None, default: int, low: int) -> int:
+    def integer(self, column: str | None, default: int, low: int) -> int:
         """Return the whole number of a cell, or the default."""
         number = self.number(column, low, 2**53)
         if number is not None and number != int(number):
