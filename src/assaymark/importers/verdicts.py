@@ -438,10 +438,8 @@ class _CallColumns:
                 there = f"{self.contents[self.slot_1[at]]!r:.40}, {self.contents[self.slot_2[at]]!r:.40}"
                 message = f"{words[unknown[k]]!r:.60}" + (f" in {counts[k]} rows" if counts[k] > 1 else "")
                 if state == _CLASH:
-                    message += (
-                        f" is a label and also a content of its row ({there}) in another slot; "
-                        'say in the map: verdict_names = "contents" or "slots"'
-                    )
+                    message += f" is a label and also a content of its row ({there}) in another slot; "
+                    message += 'say in the map: verdict_names = "contents" or "slots"'
                 else:
                     message += (
                         f" is no verdict; known are {', '.join(VERDICTS)}, A, B, their usual spellings, and "
