@@ -404,7 +404,7 @@ class CardList:
     """Claims, or groups of blocks, that can be filtered and searched."""
 
     kind: ClassVar = "listing"
-    items: tuple[Card, ...] | tuple[Group, ...]
+    items: tuple[Card, ...] | tuple[Group, ...] | tuple[Markup, ...]
     filters: tuple[Filter, ...]
     search: str
     id: str
@@ -522,6 +522,14 @@ def html_of(value: Inline, root: str) -> str:
         return str(value)
     if isinstance(value, tuple):
         return "".join([html_of(part, root) for part in value])
+    if isinstance(value, Linked):
+        return f'<a href="{escaped(root)}{escaped(value.href)}">{escaped(value)}</a>' if value.href else escaped(value)
+    if isinstance(value, Styled):
+        if value.style in ("b", "code", "bdi"):
+            return f"<{value.style}>{escaped(value)}</{value.style}>"
+        name = "wh" if value.style == "gap" else value.style
+        attribute = 'lang="en"' if name == "en" else f'class="{name}"'
+        return f"<span {attribute}>{escaped(value)}</span>"
     if isinstance(value, ClaimCell):
         return html_of(value.value, root)
     if isinstance(value, Share):
@@ -537,16 +545,7 @@ def html_of(value: Inline, root: str) -> str:
         icon = _ICON.format(escaped(value.style or value.name), escaped(value.name))
         style = f"lvw {value.name}" if value.name in _LEVELS else value.style
         return f'<span class="{escaped(style)}">{icon} {escaped(value.word)}</span>' if value.word else icon
-    text = escaped(value)
-    if isinstance(value, Linked) and value.href:
-        return f'<a href="{escaped(root)}{escaped(value.href)}">{text}</a>'
-    if isinstance(value, Styled):
-        if value.style in ("b", "code", "bdi"):
-            return f"<{value.style}>{text}</{value.style}>"
-        name = "wh" if value.style == "gap" else value.style
-        attribute = 'lang="en"' if name == "en" else f'class="{name}"'
-        return f"<span {attribute}>{text}</span>"
-    return text
+    return escaped(value)
 
 
 def rows_markup(table: Table, root: str = "") -> Markup:

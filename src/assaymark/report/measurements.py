@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
-from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
+from assaymark.records import EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, Linked, Page, PageRow, Table, chained, row_bytes, row_filters
 from assaymark.report.charts.grids import BarRow, bar_table
@@ -131,14 +131,13 @@ _UNITS: Final = {
 def fact_check_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[PageRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in index.run.decisions}
-
-    def order(evidence: Evidence) -> tuple[float, str, str, int, int]:
-        source = decisions.get(evidence.decision)
-        when = source.decided_at.timestamp() if source else float("inf")
-        return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
-
+    # The time and the agent of each decision, computed once for all of its numbers.
+    when = {name: (d.decided_at.timestamp(), d.agent.id) for name, d in decisions.items()}
+    unknown = float("inf"), ""
     rows: list[PageRow] = []
-    for item in sorted(index.run.evidence, key=order):
+    for item in sorted(index.run.evidence, key=lambda one: (
+        *when.get(one.decision, unknown), one.decision, one.part, one.start
+    )):  # fmt: skip
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
         rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)

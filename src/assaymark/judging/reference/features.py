@@ -195,8 +195,9 @@ def _index_context(text: str) -> Seen:
     items = {item.id: item for item in context.instruments}
     # Each instrument's mid-rank by stated volatility, averaged over the fields that state one.
     fields: dict[str, dict[str, float]] = defaultdict(dict)
+    volatilities = set(filter(_VOLATILITY.search, {fact.field for fact in context.facts}))
     for fact in context.facts:
-        if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
+        if fact.instrument and isinstance(fact.value, float) and fact.field in volatilities:
             fields[fact.field][fact.instrument] = fact.value
     ranks: dict[str, list[float]] = defaultdict(list)
     for values in fields.values():

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape as escaped_text
 from typing import Any, Final, NamedTuple
 
@@ -279,10 +279,11 @@ def _page(
             talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
                     for part in talk]  # fmt: skip
         (said_of,), (about,) = b.merged(talk, _ROOT), b.merged((*beside, facts), _ROOT)
-        title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
-        # Written as the template of blocks would, because there are thousands of them.
-        cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
-        shown.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
+        # Written as the templates of groups and blocks would, because there are thousands of them.
+        title = f'<h{row.level}><a href="#{row.id}">{b.escaped(str(row.heading))}</a></h{row.level}>'
+        cols = f'<p class="turn">{nav}</p>\n<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
+        begin = f'<section class="{row.style}" id="{row.id}" data-k="{b.escaped(row.key)}">'
+        shown.append(Markup(f"{begin}{title}{cols}\n</section>\n"))
     pages.end = ids[-1]
     listing = b.CardList(tuple(shown), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
