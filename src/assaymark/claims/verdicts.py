@@ -302,7 +302,7 @@ class FirstRankClaim(ComparisonClaim):
             reason = phrase("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            reason = phrase("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
+            reason = phrase("claim.reason.lead", len(pairs), p=p_text(worst), needed=needed)
         return statement, phrase("claim.withheld.first", agent=agent), reason
 
 
@@ -408,7 +408,7 @@ class EquivalenceClaim(ComparisonClaim):
         statement = phrase("claim.says.within", one=names[0], two=names[1], margin=margin, gap=size)
         lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        cause = phrase(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost),
+        cause = phrase(f"claim.reason.within.{state}", len(lost), margin=margin, families=lost,
                        p=p_text(pair.p_within), needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
             cause = _untested_message(pair, item, index)
@@ -658,10 +658,10 @@ def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Phra
     serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return phrase("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
+    return phrase("claim.reason.untested", periods, one=first, two=second, needed=fewest)
 
 
 def _drop_message(pair: PairResult) -> Phrase:
     """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
-    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
+    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", len(families), families=families)

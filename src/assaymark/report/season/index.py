@@ -129,13 +129,13 @@ class Language:
 
     catalogue: Catalogue
 
-    def __call__(self, key: str, **values: Value) -> str:
+    def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
-        return self.catalogue.say(key, **values).replace(" %", f"{NBSP}%")
+        return self.catalogue.say(key, n, **values).replace(" %", f"{NBSP}%")
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self(f"model.{key}", **values)
+        return self(f"model.{key}", n, **values)
 
     def has(self, key: str) -> bool:
         """True if the language has such a key."""
@@ -351,7 +351,7 @@ class SeasonIndex(MeasurementIndex):
         agent = item.labels.get("agent", "")
         bounds = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
-        return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
+        return "" if bounds is None else self.words("measured.spread", n, low=bounds[0], high=bounds[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
@@ -423,9 +423,9 @@ class AgentIndex:
         records = run.steps.get(name, ()), run.ledger.get(name, ())
         return cls(season, agent, run, season.words, season.pages[name], *records, grades)
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self.words.say(key, **values)
+        return self.words.say(key, n, **values)
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""

@@ -183,8 +183,8 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(index)):
         blocks.append(b.Prose(b.chained(design, " ")))
-    dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
-    return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
+    dots = words("board.dots.one" if n == 1 else "board.dots.other", words.few(n))
+    return b.Section("board", words("board.title"), words("board.lede", n, judges=dots), tuple(blocks))
 
 
 def board_places(index: SeasonIndex) -> list[Rank[Phrase]]:
@@ -222,8 +222,8 @@ def unranked_words(index: SeasonIndex) -> str:
         return ""
     n = max(item.n for item in pairs)
     if serial.detail["order"] == "consecutive":
-        return index.words("board.unranked", n=n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
-    return index.words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
+        return index.words("board.unranked", n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
+    return index.words("board.unranked_apart", n, needed=FEWEST_CLUSTERS)
 
 
 def design_words(index: SeasonIndex) -> Iterator[str]:
@@ -231,7 +231,7 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
     words, tested = index.words, [m for m in index.run.measurements if m.name == "contrast" and m.value is not None]
     if tested:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
-        yield words("board.design.test", n=max(item.n for item in tested), test=words.term("board.test", name))
+        yield words("board.design.test", max(item.n for item in tested), test=words.term("board.test", name))
     serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     if known(serial):
         lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
@@ -375,7 +375,7 @@ def board_notes(index: SeasonIndex) -> Iterator[str]:
         late = []
     for key, listed in (("timing", late), ("outcome", undecided), ("part", part)):
         if listed:
-            yield words(f"board.note.{key}", agents=words.names(listed), n=len(listed))
+            yield words(f"board.note.{key}", len(listed), agents=words.names(listed))
     if index.run.paths:
         yield words("board.note.recorded" if index.run.source else "board.note.path")
 
