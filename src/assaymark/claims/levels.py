@@ -60,8 +60,9 @@ class Index:
         """Return every measurement of this name."""
         return self.by_name.get(name, ())
 
-    def get(self, name: str, **labels: str) -> Measurement | None:
-        """Return the measurement ``name`` with exactly these labels; None if there is none."""
+    def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
+        """Return the measurement ``name``, of a dimension, with exactly these other labels; None if there is none."""
+        labels |= {"dimension": dimension} if dimension else {}
         return self.by_id.get(measurement_id(name, labels))
 
     def contrast(self, dimension: str, first: str, other: str) -> Measurement:

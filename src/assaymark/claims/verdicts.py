@@ -208,7 +208,7 @@ class ComparisonClaim(ClaimType):
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
         measured = index.agreements.get(claim.dimension, ())
         word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-        others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
+        others = rule.other_kappas(rules, index.get("kappa.other_ddof", claim.dimension) is not None, word)
         if not index.tested(claim.dimension):
             return others
         return others | self.other_rules(rules, rule.usable_tests(index, rules), len(index.dimensions) > 1)
@@ -655,7 +655,7 @@ def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Phra
     if not index.families:
         return phrase("claim.reason.one_family")
     (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
     return phrase("claim.reason.untested", periods, one=first, two=second, needed=fewest)

@@ -216,7 +216,7 @@ def total_words(index: SeasonIndex, place: Rank[Phrase]) -> str:
 
 def unranked_words(index: SeasonIndex) -> str:
     """The notice that there are too few periods for any test, with the number needed; else empty."""
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", AGGREGATE)
     pairs = [item for item in index.run.measurements if item.name == "contrast"]
     if serial is None or not pairs or any(item.value is not None for item in pairs):
         return ""
@@ -232,13 +232,13 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
     if tested:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
         yield words("board.design.test", max(item.n for item in tested), test=words.term("board.test", name))
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", AGGREGATE)
     if known(serial):
         lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
         key = "board.design.flagged" if serial.detail["flagged"] else "board.design.lags"
         text = words(key, last=len(serial.detail["lags"]), lags=lags, limit=float(serial.detail["flag"]))
         yield index.link(serial, text)
-    reach = index.get("order.detectable", dimension=AGGREGATE)
+    reach = index.get("order.detectable", AGGREGATE)
     if known(reach):
         leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
         power = words.percent(float(reach.detail["power"]), 0)

@@ -156,7 +156,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
 def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     """The agreement of each judge with people on a sample of periods, and that of two people; empty without people."""
     words, rows = index.words, list[tuple[b.Inline, ...]]()
-    sample, two = (index.get(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
+    sample, two = (index.get(f"human.{name}", AGGREGATE) for name in ("sample", "agreement"))
     if sample is None or two is None:
         return
 
@@ -178,7 +178,7 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     sentences = [words("people.said", len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
     sentences += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
     for judge in index.run.plan.panel:
-        if (item := index.get("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
+        if (item := index.get("human.judge", AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
     icc = detail_of(two, "icc")
