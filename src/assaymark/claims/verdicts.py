@@ -216,7 +216,7 @@ class ComparisonClaim(ClaimType):
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
         orders = self.asserts_order
-        return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
+        return rule.other_tests(rules, measured, dimensions) if orders else rule.other_margins(rules)
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with its scope: the judges whose scores it is about, and a lack of distinctness."""
@@ -547,7 +547,7 @@ def decide_claims(
 
     Without ``variants`` verdicts lack their levels under other rules, which take most of the time.
     """
-    index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
+    index, rules = rule.index(measurements), Rules.of(study, preregistered)
     claims = candidate_claims(study.claims, index, rules)
     prepare_human_tests(study, index, rules)
     return tuple(decide(claim, index, rules, plan_hash, amended, variants) for claim in claims)

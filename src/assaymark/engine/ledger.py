@@ -571,7 +571,7 @@ class Ledger:
         """The number of times each of these calls was sent, over all runs. A call never sent is absent."""
         return dict(Counter(schema.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
 
-    def begun(self, *, beside: Collection[str] = ()) -> bool:
+    def begun(self, beside: Collection[str] = ()) -> bool:
         """True if any call other than those with the given keys was ever attempted."""
         if not beside:
             return bool(self._store.rows(sa.select(schema.attempts.c.key).limit(1)))

@@ -335,7 +335,7 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
         judged = [(points, index.season.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
-        contested += len({band(points, plan=plan) for points, _ in judged}) > 1
+        contested += len({band(points, plan) for points, _ in judged}) > 1
     weak, mixed, strong = (words.term("claim.band", name) for name in ("weak", "mixed", "strong"))
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
     desc = words.say("graded.desc", len(rows), contested=contested)

@@ -183,7 +183,7 @@ class Language:
         """Names as a list in words, safe to show."""
         return self.catalogue.names([clean(name, 60) for name in names])
 
-    def number(self, value: float, digits: int = 1, *, sign: bool = False) -> str:
+    def number(self, value: float, digits: int = 1, sign: bool = False) -> str:
         """A number with fixed decimals and a true minus; 0 has no sign."""
         value = value if float(f"{value:.{digits}f}") else 0.0
         return self.catalogue.number(value, f"{'+' if sign and value else ''}.{digits}f")
@@ -207,13 +207,13 @@ class Language:
         """Small counts as words, from two on."""
         return self.catalogue.say(f"claim.count.{value}") if value in _WORDS else self.amount(value)
 
-    def percent(self, share: float, digits: int = 1, *, sign: bool = False) -> str:
+    def percent(self, share: float, digits: int = 1, sign: bool = False) -> str:
         """A share in percent; the sign is not separated from its number by a line break."""
-        return self("format.percent", value=self.number(100 * share, digits, sign=sign))
+        return self("format.percent", value=self.number(100 * share, digits, sign))
 
-    def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
+    def span(self, low: float, high: float, digits: int = 1, sign: bool = False) -> str:
         """The ends of an interval, in words."""
-        return self.range(*(self.number(end, digits, sign=sign) for end in (low, high)))
+        return self.range(*(self.number(end, digits, sign) for end in (low, high)))
 
     def range(self, first: Value, last: Value) -> str:
         """A range, in words."""
@@ -398,7 +398,7 @@ class SeasonIndex(MeasurementIndex):
         """The index of a judge in the panel, from 0; None for a judge that is not in it."""
         return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
-    def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
+    def path(self, name: str, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may have the same name; None if there is none."""
         return next((path for path in self.run.paths if path.name == name and path.baseline == baseline), None)
 

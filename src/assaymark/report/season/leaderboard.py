@@ -333,7 +333,7 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
-    words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline=baseline)
+    words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline)
     other = next((even for at in EQUAL_WEIGHT if (even := index.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = index.get("season.return", **{key: name})

@@ -164,8 +164,8 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
         """An estimate from a measurement's detail with its interval."""
         if measure["estimate"] is None:
             return words.term("state", str(measure["state"]).partition(" (")[0])
-        value, low, high = words.number(measure["estimate"], digits, sign=sign), measure["low"], measure["high"]
-        return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign=sign)})"
+        value, low, high = words.number(measure["estimate"], digits, sign), measure["low"], measure["high"]
+        return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign)})"
 
     def reached(item: Measurement) -> str:
         """A kappa with its interval, or the reason why there is none."""

@@ -130,7 +130,7 @@ def season_findings(
     items += measure_panel.flagged_measurements(flagged, level=LEVEL)
     if people is not None:
         pass_mark = season.human.passed_from(0.0, SPAN)
-        items += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
+        items += season_people(totals, families, orders, people, plan, inference, order, pass_mark)
     if season.datasheets is not None:
         from assaymark.metrology.datasheet import limit_measurements
 
@@ -344,7 +344,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             trials, composite = by_judge.get(judge, {}), scores.composites[agent].get(judge)
             each: dict[str, Any] = {}
             if composite is not None:
-                each = {"band": band(composite, plan=plan), "trials": [trial.composite for trial in trials.values()]}
+                each = {"band": band(composite, plan), "trials": [trial.composite for trial in trials.values()]}
             yield measured(
                 "season.composite", {**labels, "judge": judge}, composite, (len(trials), "gradings"),
                 "mean over trials of the judge's composite", scores.states.get((agent, judge), "not asked"), each,
@@ -439,7 +439,7 @@ def season_orders(
 
 def season_people(
     totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: measure_people.Labels,
-    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
+    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", pass_mark: float = 0.625 * SPAN,
 ) -> Iterator[Measurement]:  # fmt: skip
     """Yield judges, bands and rankings compared with people's grades (`people_measurements`), on the periods that could
     be drawn."""
@@ -485,7 +485,7 @@ def kappa_measurement(
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
     items = [
-        (period, [_CODES[band(row[judge], plan=plan)] for judge in judges])
+        (period, [_CODES[band(row[judge], plan)] for judge in judges])
         for period, agents in scores.periods.items()
         for row in agents.values()
         if graded == set(row)
