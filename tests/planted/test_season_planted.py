@@ -122,7 +122,7 @@ def test_the_order_of_judges_and_the_names_of_agents_change_no_number():
         items = value.items() if depth else reversed(value.items())
         return {name: turned(part, depth - 1) if depth else part for name, part in items}
 
-    changed = {"families": 0, "whole": 1, "composites": 1, "periods": 2, "replicates": 2}
+    changed = {"families": 0, "records": 1, "composites": 1, "periods": 2, "replicates": 2}
     other = replace(season, scores=replace(scores, **{n: turned(getattr(scores, n), k) for n, k in changed.items()}))
     one, two = ({item.id: item for item in measured(each)} for each in (season, other))
     assert one.keys() == two.keys()
@@ -143,7 +143,7 @@ def of_judges(world: World, name: str, seeds: int) -> list[dict[str, Measurement
 
     def one(seed: int) -> dict[str, Measurement]:
         season = drawn(world, seed)
-        items = tracks.judge_measurements(season.totals(), world.families, season.tokens, level=0.95)
+        items = tracks.judge_measurements(season.totals(), world.families, season.tokens)
         return {item.labels["judge"]: item for item in items if item.name == name}
 
     return over_seeds(one, range(seeds))
@@ -222,7 +222,7 @@ def probed(taken: list[str], weeks: int) -> Measurement:
                            call_key="k")
         for at, guess in enumerate(taken) for week in range(weeks)
     ]  # fmt: skip
-    (one,) = tracks.probe_measurements(guesses, level=0.95)
+    (one,) = tracks.probe_measurements(guesses)
     return one
 
 

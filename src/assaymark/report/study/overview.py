@@ -89,7 +89,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
     # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(index, AGGREGATE):
-        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.alone]
+        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.single]
         second = [f"{_short_list(group)} cannot be ranked." for group in groups]
     if agreed := [s for d in index.dimensions if d != AGGREGATE and (s := index.status(d)) is not None]:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
@@ -129,7 +129,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
             written = t.as_text(item) if point is None else t.interval(point, *limits)
-        if tier.alone:
+        if tier.single:
             sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
             others = [(word, sum(len(other.agents) for other in part)) for word, part in sides if part]
             remark = ", ".join(f"{word} {t.plural(n, 'other')}" for word, n in others) or "alone"

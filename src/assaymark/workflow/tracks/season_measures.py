@@ -109,10 +109,10 @@ def season_findings(
     items = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.active, plan, LEVEL, agreement, order),
-        *judge_measurements(totals, families, tokens, LEVEL, order),
+        kappa_measurement(totals.active, plan, agreement, order),
+        *judge_measurements(totals, families, tokens, order),
         *judge_noise(totals.active),
-        *probe_measurements(judged.guesses, level=LEVEL),
+        *probe_measurements(judged.guesses),
     ]
     states: dict[str, Counter[str]] = defaultdict(Counter)  # by judge, the states of its replies
     for grade in judged.grades:
@@ -172,7 +172,7 @@ class SeasonScores:
 
     agents: tuple[str, ...]
     families: Mapping[str, str]
-    whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    records: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
     composites: Composites
     periods: Mapping[str, Composites]
     replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
@@ -292,15 +292,15 @@ def season_totals(
 
     # agreement on an empty record says nothing about judges
     active = scores if not silent else replace(
-        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=active_only(scores.whole),
+        scores, agents=tuple(name for name in scores.agents if name not in silent), records=active_only(scores.records),
         composites=active_only(scores.composites), replicates=active_only(scores.replicates),
         periods={name: active_only(row) for name, row in scores.periods.items()},
     )  # fmt: skip
-    graded = [trials for row in active.whole.values() for trials in row.values()]
+    graded = [trials for row in active.records.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
     for agent in active.agents:
-        by_judge = active.whole[agent].values()
+        by_judge = active.records[agent].values()
         common = set.intersection(*(set(trials) for trials in by_judge)) if by_judge else set()
         gradings.append([median(trials[at].composite for trials in by_judge) for at in sorted(common)])
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
@@ -315,7 +315,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """Yield ``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     scores, plan = totals.scores, totals.plan
     for agent in scores.agents:
-        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
+        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.records[agent], dict[str, Any]()
         if row.total is not None:
             agreement, standing, bands = row.agreement, row.standing, plan.bands
             assert agreement is not None
@@ -372,7 +372,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         yield _noise_item("season.noise", subject, totals.agents[agent], "replicates")
     remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
-        graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
+        graded, others = totals.row(agent).state, [name for name in scores.records[agent] if name != judge]
         state = "no other judge" if graded in ("graded", "graded by part of the panel") else graded
         labels, count = {"agent": agent, "judge": judge}, (len(others), "judges")
         yield measured(
@@ -394,7 +394,7 @@ def _noise_item(
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     """Yield ``season.judge_noise``: the spread of one judge's composites of the same record."""
     for judge in scores.judges:
-        rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
+        rows = [scores.records[agent].get(judge, {}).values() for agent in scores.agents]
         floor = noise_floor([[score.composite for score in row] for row in rows])
         yield _noise_item("season.judge_noise", {"judge": judge}, floor, "gradings")
 
@@ -478,9 +478,8 @@ def season_comparisons(
 
 
 def kappa_measurement(
-    scores: SeasonScores, plan: ScoringPlan, level: float, rng: np.random.Generator,
-    order: ClusterOrder = "consecutive",
-) -> Measurement:  # fmt: skip
+    scores: SeasonScores, plan: ScoringPlan, rng: np.random.Generator, order: ClusterOrder = "consecutive"
+) -> Measurement:
     """Return ``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
@@ -510,19 +509,18 @@ def kappa_measurement(
     except NotMeasurableError:
         return kappa(None, method=method, state=CONSTANT)
     with suppress(NotMeasurableError):
-        boot = metrology.bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
+        boot = metrology.bootstrap_kappa(ratings, periods, categories=size, level=LEVEL, rng=rng)
         detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
     try:
-        ends = metrology.jackknife_kappa(ratings, periods, size, level, consecutive=order == "consecutive")
+        ends = metrology.jackknife_kappa(ratings, periods, size, LEVEL, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
         return kappa(value, method=f"{method}; {exc}")
-    return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=level)
+    return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=LEVEL)
 
 
 def judge_measurements(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, level: float,
-    order: ClusterOrder = "consecutive",
-) -> Iterator[Measurement]:  # fmt: skip
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder = "consecutive"
+) -> Iterator[Measurement]:
     """Yield ``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
     Self-preference is over the periods graded by every judge, or over whole records if those are too few.
@@ -540,7 +538,7 @@ def judge_measurements(
         periods = [period for period, _, _ in complete]
         estimates = metrology.self_preference(
             [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
-            [scores.families[judge] for judge in judges], judges=judges, level=level,
+            [scores.families[judge] for judge in judges], judges=judges, level=LEVEL,
             clusters=periods if any(periods) else None, consecutive=consecutive,
         )  # fmt: skip
         return {estimate.judge: estimate for estimate in estimates}, len(set(periods))
@@ -592,16 +590,16 @@ def judge_measurements(
         with suppress(NotMeasurableError):
             if spoken:
                 authors, periods, points, rest = zip(*spoken, strict=True)
-                slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, level)
+                slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, LEVEL)
                 yield verbosity(
                     slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
-                    level=level, unit="points per doubling", detail={"periods": slope.periods},
+                    level=LEVEL, unit="points per doubling", detail={"periods": slope.periods},
                 )  # fmt: skip
                 continue
         yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")
 
 
-def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
+def probe_measurements(guesses: Iterable[SeasonGuess]) -> Iterator[Measurement]:
     """Yield ``season.author_probe`` of every judge probed: its share of correct author guesses, against chance."""
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for guess in guesses:
@@ -615,8 +613,8 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})
             continue
-        low, high = metrology.wilson(sum(right), len(right), level=level)
-        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], level)
+        low, high = metrology.wilson(sum(right), len(right), level=LEVEL)
+        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], LEVEL)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
         counts = Counter(guess.author for guess in usable)
@@ -626,5 +624,5 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         yield probe(
             sum(right) / len(right), (len(right), "guesses"),
             "share of right guesses; the wider of Wilson's interval and of cluster-t over authors", ends=(low, high),
-            level=level, detail=detail,
+            level=LEVEL, detail=detail,
         )  # fmt: skip
