@@ -171,14 +171,11 @@ def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
 
 # Logs of tools
 
-HARNESS = [
-    {
-        "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
-        "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
-        "prompt_hash": "b", "target_hash": "c", "exact_match": score,
-    }
-    for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))
-]  # fmt: skip
+HARNESS = [{
+    "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
+    "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
+    "prompt_hash": "b", "target_hash": "c", "exact_match": score,
+} for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))]  # fmt: skip
 GRADED = [{"pass": True, "score": score, "reason": "r", "assertion": {"type": "llm-rubric", **more}}
           for score, more in ((0.5, {"value": "clear"}), (1, {"metric": "tone"}))]  # fmt: skip
 PROMPTFOO = [
