@@ -18,7 +18,7 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import MeasurementRow, measurement_links, table_rows
+from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems, paginate_by
 from assaymark.text import NBSP, clean, prose
 
@@ -258,29 +258,12 @@ def round_points(value: float) -> int:
 ROWS: Final = 500
 """Rows of measurements on one page: the same number in every language, so that every page has its translation."""
 
-_GROUPS: Final[Mapping[str, str]] = {
-    "scores": "total composite axis outcome efficiency without",
-    "orders": "contrast lofo.contrast recusal.contrast length.contrast judges.contrast judge.own_family judge.length "
-    "order.autocorrelation order.detectable panel.families panel.alpha panel.generalizability panel.variance kappa "
-    "noise judge_noise",
-    "judges": "self_preference verbosity alone author_probe invalid human.judge human.agreement human.sample "
-    "human.labels human.contrast",
-    "records": "ledger reliability lookahead thrash decisions",
-    "books": "return drawdown excess",
-}
-"""The groups of the filter buttons above the rows, in the order of the rows."""
-
 
 def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    pages = {
-        name if "." in name or name == "contrast" else f"season.{name}": group
-        for group, names in _GROUPS.items()
-        for name in names.split()
-    }
-    rows = table_rows(measurements, {key: key for key in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
+    rows = table_rows(measurements, quantities("season"), hidden=hidden)
     return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 
