@@ -119,9 +119,9 @@ MEASURED = {
         "Agreement between judges": ("study", "Agreement"), "Judges": ("study", "Judges", "Judges one by one"),
         "Agents and rankings": (
             "study", "Agents", "Other explanations", "A family left out", "Held-out judge", "People",
-            "Other anchors, other times",
+            "Other anchors, other times", "Conduct",
         ),
-        "Agent behaviour": ("study", "Conduct"), "Adversarial controls and style": ("study", "Controls"),
+        "Adversarial controls and style": ("study", "Controls"),
         "Fact-check of numbers": ("study", "Evidence"), "Datasheet of a judge": ("datasheet",),
         "PortBench": ("portbench",),
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
 from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
-from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, text_alternative, views
+from assaymark.report.charts.canvas import HALF, Draw, JudgeWords, text_alternative, views
 from assaymark.report.measurements import quantities
 from assaymark.report.text import KnownValue, n_words, signed, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
@@ -31,11 +31,6 @@ GROUPS: Final[Mapping[str, str]] = {
     "more": "Further",
 }  # fmt: skip
 """The groups of the table of all measurements, in its order."""
-
-
-def group_of(name: str) -> str:
-    """The group of a measurement's name in the table of all measurements."""
-    return quantities("datasheet").get(name, {}).get("group", "more")
 
 
 def title_of(name: str, log: bool = False) -> str:
@@ -64,7 +59,8 @@ class DatasheetIndex(MeasurementIndex):
         condition, items = SAME if SAME in conditions or not conditions else min(conditions), []
         for m in sheet.measurements:
             # A log lacks what needs built texts; one sentence states that instead of many rows.
-            built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
+            group = quantities("datasheet").get(m.name, {}).get("group")
+            built = group in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
@@ -156,9 +152,6 @@ def _key(measurement: Measurement) -> str:
 
 
 # A figure of a datasheet before its width is known: its words, its drawing, and its numbers as a table.
-
-
-Draw = Callable[[str, float], Drawn]
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,7 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
             Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), quantities("datasheet").get(m.name, {}).get("group", "more")))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
