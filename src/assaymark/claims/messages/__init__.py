@@ -34,9 +34,9 @@ class Phrase:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def phrase(key: str, **values: Value) -> Phrase:
-    """Return a message with its values."""
-    return Phrase(key, values)
+def phrase(key: str, n: Value | None = None, /, **values: Value) -> Phrase:
+    """Return a message with its values; ``n`` is the count that selects its singular or plural."""
+    return Phrase(key, values if n is None else {"n": n, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class Catalogue:
         name, decimal, list_and, minus = (texts.pop(key) for key in _OWN)
         return cls(language, name, decimal, list_and, minus, texts)
 
-    def say(self, key: str, **values: Value) -> str:
-        """Return the text of a message given by key and values."""
-        return self.render(Phrase(key, values))
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
+        """Return the text of a message given by key and values, as for `phrase`."""
+        return self.render(phrase(key, n, **values))
 
     def render(self, sentence: Phrase) -> str:
         """Return the text of a message."""
@@ -176,7 +176,7 @@ def built_in_text(
     if decided:
         lines.append(words.say(f"stand_ins.{made_by}"))
     elif names:
-        lines.append(words.say("stand_ins.some", names=words.names(names), n=len(names)))
+        lines.append(words.say("stand_ins.some", len(names), names=words.names(names)))
     return " ".join(lines)
 
 
