@@ -18,7 +18,7 @@ import chunk_functions as functions
 import psutil
 import pytest
 
-from assaymark.engine import Chunk, ChunkError, Ledger, beside, map_chunks
+from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks, spawned
 from assaymark.engine.compute import Job, run_job, start, target_of
 from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import AssayError, LedgerError, UnknownNameError
@@ -241,7 +241,7 @@ def test_one_call_beside_gives_what_a_plain_call_gives_where_its_result_is_asked
     monkeypatch.setenv("ASSAYMARK_TEST_PARENT", str(os.getpid()))
 
     def stumble():
-        with beside(functions.where) as elsewhere, beside(functions.die) as dead, beside(functions.fail) as bad:
+        with spawned(functions.where) as elsewhere, spawned(functions.die) as dead, spawned(functions.fail) as bad:
             assert elsewhere() != os.getpid()
             assert dead() == 7  # a process that dies is replaced by a call here
             with pytest.raises(ValueError, match="no such thing"):
@@ -250,7 +250,7 @@ def test_one_call_beside_gives_what_a_plain_call_gives_where_its_result_is_asked
 
     with pytest.raises(KeyError, match="stop"):  # nothing is waited for when the block fails
         stumble()
-    with beside(functions.where, processes=False) as here, beside(functions.fail, processes=False) as bad:
+    with spawned(functions.where, processes=False) as here, spawned(functions.fail, processes=False) as bad:
         assert here() == os.getpid()
         with pytest.raises(ValueError, match="no such thing"):
             bad()

@@ -360,7 +360,7 @@ def test_what_others_hold_is_not_in_a_batch_and_one_run_of_batches_is_at_work_at
     shared.plan(ASKED)
     claims = claim(shared.leases, "somebody", 2)
     refused = pytest.raises(LedgerError, match="somebody else is at work on its batches")
-    with Ledger.open(database) as other, other.batches.alone(), refused:
+    with Ledger.open(database) as other, other.batches.exclusive(), refused:
         run(shared, house)
     done = run(shared, house)
     assert (done.made, done.left, sum(house.sizes())) == (4, 2, 4)

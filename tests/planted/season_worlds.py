@@ -100,7 +100,7 @@ def played(world: World, rng: np.random.Generator) -> Played:
         return dict(zip(judges, points.tolist(), strict=True))
 
     scores = tracks.SeasonScores(
-        agents=agents, families={judge: f"f{at}" for at, judge in enumerate(judges)}, whole=graded,
+        agents=agents, families={judge: f"f{at}" for at, judge in enumerate(judges)}, records=graded,
         composites=tracks.mean_composites(graded), states={},
         periods={name: {agent: by_judge(weeks[i, :, k]) for i, agent in enumerate(agents)}
                  for k, name in enumerate(names)},

@@ -9,7 +9,8 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
     from assaymark.engine.calls import INLINE_BYTES, CallSpec, Finish, Message, Model, Reply, Role, Text
-    from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
+    from assaymark.engine.compute import Chunk, ChunkError, map_chunks, spawned
+    from assaymark.engine.compute import spawned as beside  # noqa: F401  # its name in 0.1
     from assaymark.engine.ledger import Ledger
     from assaymark.engine.prices import Price, Prices, SpendLimit, load_prices, prices_of_text
     from assaymark.engine.prices import SpendLimit as Purse  # noqa: F401  # its name in 0.1
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST", "INLINE_BYTES", "Attempt", "BatchSummary", "CallSpec", "Chunk", "ChunkError", "CircuitBreakerPolicy",
     "End", "Failure", "Finish", "ImportedFile", "Ledger", "Limits", "Message", "Model", "Outcome", "Price", "Prices",
-    "Progress", "Reply", "Role", "RunSummary", "SpendLimit", "Text", "Unusable", "Watch", "beside", "cancel_batches",
+    "Progress", "Reply", "Role", "RunSummary", "SpendLimit", "Text", "Unusable", "Watch", "cancel_batches",
     "endpoint_of", "first_line", "load_prices", "map_chunks", "prices_of_text", "provider_of", "run_batches",
-    "run_calls", "run_worker",
+    "run_calls", "run_worker", "spawned",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -463,7 +463,7 @@ def run_batches(
     for call in asked.values():
         if provider_of(call.model) not in providers:
             raise UnknownNameError("provider of batches", provider_of(call.model), list(providers))
-    with ledger.exclusive(), ledger.batches.alone():
+    with ledger.exclusive(), ledger.batches.exclusive():
         ledger.check_structure()
         ledger.batches.prepare()
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
@@ -482,7 +482,7 @@ def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: 
     """Ask the providers to stop every open batch whose id is certain. Returns how many were stopped."""
     with (
         ledger.exclusive(),
-        ledger.batches.alone(),
+        ledger.batches.exclusive(),
         closing(BatchRun(ledger, {}, [], providers, BatchOptions(), None, say)) as run,
     ):
         return run.cancel()

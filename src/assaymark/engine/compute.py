@@ -437,7 +437,7 @@ def usable_cores() -> int:
 
 
 @contextmanager
-def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
+def spawned(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
     """Start ``function(*args)`` in another process, and yield a callable that waits for its result."""
     if not processes:
         yield lambda: function(*args)

@@ -97,7 +97,7 @@ class BatchStore:
             schema.metadata.create_all(connection, tables=list(schema.ALL))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Hold the lock on the batches of a shared ledger; other workers may still send single calls."""
         if not self._store.shared:
             yield  # the run that works on batches in a file holds the whole ledger
@@ -571,11 +571,11 @@ class Ledger:
         """The number of times each of these calls was sent, over all runs. A call never sent is absent."""
         return dict(Counter(schema.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
 
-    def begun(self, *, beside: Collection[str] = ()) -> bool:
+    def begun(self, *, apart_from: Collection[str] = ()) -> bool:
         """True if any call other than those with the given keys was ever attempted."""
-        if not beside:
+        if not apart_from:
             return bool(self._store.rows(sa.select(schema.attempts.c.key).limit(1)))
-        return not {row.key for row in self._store.rows(sa.select(schema.attempts.c.key).distinct())} <= set(beside)
+        return not {row.key for row in self._store.rows(sa.select(schema.attempts.c.key).distinct())} <= set(apart_from)
 
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended because their process died; they may have been billed without a reply."""

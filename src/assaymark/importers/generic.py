@@ -125,12 +125,12 @@ class _DecisionBuilder:
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True) if grouped else ""
         if self.map.round is None:
-            step = row.whole(columns.step, 0, 0)
+            step = row.integer(columns.step, 0, 0)
         else:
             at = row.time(columns.decided_at, needed=True)
             name, step = (episode, 0) if at is None else self._rounds.get((self._actor(row, columns), at), (f"{at}", 0))
             episode = f"{episode}/{name}" if grouped else name
-        return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
+        return episode, step, row.text(columns.agent, needed=True), row.integer(columns.replicate, 1, 1)
 
     def read_decisions(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""

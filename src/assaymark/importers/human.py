@@ -51,7 +51,7 @@ def import_human(
     judgments: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
         trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
-        trial = row.whole("trial", 1, 1)
+        trial = row.integer("trial", 1, 1)
         grades = {column: row.number(column, *scale) for column in (*dimensions, *optional)}
         scores = {column: value for column, value in grades.items() if value is not None}
         if trajectory and trajectory not in records:

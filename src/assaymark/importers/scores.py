@@ -196,9 +196,8 @@ class _TableParser(RoleTable):
         self.passed_over = [other for other in others if maker_of(other) or is_person(other)]
         others = [other for other in others if self.is_number(other)]
         if others and not self.wanted.judges:
-            examples = ", ".join(
-                f"{other} in column {self.rows.column_names.index(other) + 1}" for other in others[:LISTED]
-            )
+            place = self.rows.column_names.index
+            examples = ", ".join(f"{other} in column {place(other) + 1}" for other in others[:LISTED])
             text = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
             raise UnnamedError(self.problems.source, [Problem("header", text)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
@@ -268,14 +267,8 @@ class _TableParser(RoleTable):
             self.used.add(self.roles["trial"])
             values, bad = self.parsed(self.roles["trial"])
             wrong = bad | np.isnan(values) | (values < 0) | (np.floor(values) != values)
-            column = self.rows.column(self.roles["trial"])
-            self.problems.rows(
-                wrong,
-                lambda row: (
-                    self.at(row, self.roles["trial"]),
-                    f"a trial is a whole number, as in 1, 2, 3 (got {column[row].as_py()!r:.60})",
-                ),
-            )
+            column, rule = self.rows.column(self.roles["trial"]), "a trial is a whole number, as in 1, 2, 3"
+            self.problems.rows(wrong, lambda row: (self.at(row, "trial"), f"{rule} (got {column[row].as_py()!r:.60})"))
             if wrong.any():
                 self.problems.refuse()
             return np.unique(values, return_inverse=True)[1][rows]

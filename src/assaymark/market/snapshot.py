@@ -184,11 +184,11 @@ def table_of(name: str, columns: Mapping[str, Any]) -> Any:
     """Make a table from columns, the first an array; NaN and absent columns become null, one text fills all rows."""
     rows = len(next(iter(columns.values())))
 
-    def whole(column: Any) -> Any:
+    def as_array(column: Any) -> Any:
         return pa.repeat(column, rows) if isinstance(column, str) else pa.array(column, from_pandas=True)
 
     arrays = [
-        whole(columns[spec.name]).cast(spec.type) if spec.name in columns else pa.nulls(rows, spec.type)
+        as_array(columns[spec.name]).cast(spec.type) if spec.name in columns else pa.nulls(rows, spec.type)
         for spec in SCHEMAS[name]
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMAS[name])

@@ -77,8 +77,8 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float
     >>> f"{low:.3f} {high:.3f}"
     '0.794 0.884'
     """
-    total = checks.whole("wilson", "n", n, least=0)
-    hits = checks.whole("wilson", "successes", successes, least=0)
+    total = checks.integer("wilson", "n", n, least=0)
+    hits = checks.integer("wilson", "successes", successes, least=0)
     checks.probability("wilson", "level", level)
     if hits > total:
         checks.fail("wilson", "successes", f"must not exceed n = {total} (got {hits})")
@@ -204,7 +204,7 @@ def bootstrap_kappa(
     table = checks.ratings("bootstrap_kappa", "ratings", ratings, size, ndim=2)
     names, codes = checks.labels("bootstrap_kappa", "clusters", clusters, table.shape[0])
     checks.probability("bootstrap_kappa", "level", level)
-    checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
+    checks.integer("bootstrap_kappa", "resamples", resamples, least=1)
     sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
     return sums.interval(lambda: sums.bootstrap(level, resamples, rng))
 

@@ -86,7 +86,7 @@ def probability(source: str, name: str, value: float, *, inclusive: bool = False
     return float(value)
 
 
-def whole(source: str, name: str, value: float, *, least: int) -> int:
+def integer(source: str, name: str, value: float, *, least: int) -> int:
     """Return ``value`` as an integer of at least ``least``."""
     if isinstance(value, bool) or not np.isscalar(value) or value != value or value % 1 != 0 or value < least:
         fail(source, name, f"must be a whole number of at least {least} (got {value!r})")
@@ -96,7 +96,7 @@ def whole(source: str, name: str, value: float, *, least: int) -> int:
 def two_agents(source: str, a: int, b: int, agents: int) -> None:
     """Check that two agent indices differ and exist."""
     for name, agent in (("a", a), ("b", b)):
-        if whole(source, name, agent, least=0) >= agents:
+        if integer(source, name, agent, least=0) >= agents:
             fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
     if a == b:
         fail(source, "b", f"must be another agent than a (got {b} twice)")

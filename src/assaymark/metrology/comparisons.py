@@ -79,7 +79,7 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
 
 def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[int, int], dict[Hashable, float]]:
     """Compute the mean paired difference of every pair of agents in every cluster, from single records."""
-    source, agents = "cluster_differences", checks.whole("cluster_differences", "K", K, least=1)
+    source, agents = "cluster_differences", checks.integer("cluster_differences", "K", K, least=1)
     clusters: dict[Hashable, int] = {}
     rows: dict[tuple[int, Hashable], dict[int, tuple[float, Any]]] = {}
     for k, record in enumerate(records):

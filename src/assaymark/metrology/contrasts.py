@@ -107,7 +107,7 @@ def _by_draws(
 ) -> Contrast:  # fmt: skip
     sums, counts, n = by_cluster(source, differences, clusters)
     checks.probability(source, "level", level)
-    checks.whole(source, "resamples", resamples, least=1)
+    checks.integer(source, "resamples", resamples, least=1)
     tests = bootstrap_tests if source == "bootstrap_contrast" else flip_tests
     return to_contrast(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
 
@@ -665,7 +665,7 @@ def effective_size(rows: float, rho: ArrayLike) -> Floats:
 def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
     """Compute the autocorrelations over clusters of the differences between agents, and the critical value of lag 1."""
     scores = scores_of("autocorrelations", "table", table, 2)
-    longest = checks.whole("autocorrelations", "lags", lags, least=1)
+    longest = checks.integer("autocorrelations", "lags", lags, least=1)
     scores = scores[~np.isnan(scores).any(axis=1)]
     clusters, agents = scores.shape
     rest = _double_centred(scores) if clusters else scores

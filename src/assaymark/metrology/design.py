@@ -249,7 +249,7 @@ def minimum_detectable_effect(
             checks.fail(source, name, f"must be a finite number above 0 (got {value!r})")
     checks.probability(source, "alpha", alpha)
     checks.probability(source, "power", power)
-    m = checks.whole(source, "comparisons", comparisons, least=1)
+    m = checks.integer(source, "comparisons", comparisons, least=1)
     return (normal_quantile(1 - alpha / (2 * m)) + normal_quantile(power)) * sd / math.sqrt(n)
 
 
@@ -287,8 +287,8 @@ def preflight(
 ) -> Preflight:  # fmt: skip
     """Compute the power of the locked test on these records, before any judge is called."""
     source = "preflight"
-    agents = checks.whole(source, "n_agents", n_agents, least=1)
-    scale = checks.whole(source, "dimensions", dimensions, least=1)
+    agents = checks.integer(source, "n_agents", n_agents, least=1)
+    scale = checks.integer(source, "dimensions", dimensions, least=1)
     pairs, counts = math.comb(agents, 2), list[Ints]()
     for name, values in (("clusters_per_pair", clusters_per_pair), ("cycles_per_pair", cycles_per_pair)):
         array = checks.array(source, name, values)
@@ -404,13 +404,13 @@ def dstudy(
         checks.fail(source, "cost", f"must have finite prices from 0 of record, call and perhaps human (got {cost!r})")
     if not (math.isfinite(effect) and effect > 0):
         checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
-    k = checks.whole(source, "agents", agents, least=2)
+    k = checks.integer(source, "agents", agents, least=2)
     for name, value in (("alpha", alpha), ("human_alpha", human_alpha), ("power", power)):
         checks.probability(source, name, value)
-    most = {"J": MOST_JUDGES, "T": MOST_TRIALS, "G": checks.whole(source, "most_clusters", most_clusters, least=2),
-            "C": checks.whole(source, "most_cycles", most_cycles, least=1)}  # fmt: skip
+    most = {"J": MOST_JUDGES, "T": MOST_TRIALS, "G": checks.integer(source, "most_clusters", most_clusters, least=2),
+            "C": checks.integer(source, "most_cycles", most_cycles, least=1)}  # fmt: skip
     first = {"G": 2, "C": 1, "J": 2, "T": 1}
-    first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
+    first |= {name: checks.integer(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
     sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
     g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
     variance, df = _error(parts, g, c, j, t, random)

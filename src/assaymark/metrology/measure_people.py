@@ -164,8 +164,8 @@ def anchor_status(
 
 def anchor_response(drawn: int, graded: int) -> str:
     """Return "ok" if enough of the drawn records were graded to count as a random sample, else the reason."""
-    checks.whole("anchor_response", "drawn", drawn, least=0)
-    if checks.whole("anchor_response", "graded", graded, least=0) > drawn:
+    checks.integer("anchor_response", "drawn", drawn, least=0)
+    if checks.integer("anchor_response", "graded", graded, least=0) > drawn:
         checks.fail("anchor_response", "graded", f"must not exceed drawn = {drawn} (got {graded})")
     if drawn and graded >= LEAST_RESPONSE * drawn - _SLACK:
         return "ok"
@@ -184,8 +184,8 @@ def anchor_needed(
             checks.fail(source, name, f"must be a finite number {least} 0 (got {value!r})")
     if not -1 <= r <= 1:
         checks.fail(source, "r", f"must be a correlation (got {r!r})")
-    most = checks.whole(source, "cycles", cycles, least=1)
-    groups = checks.whole(source, "clusters", clusters, least=1)
+    most = checks.integer(source, "cycles", cycles, least=1)
+    groups = checks.integer(source, "clusters", clusters, least=1)
     checks.probability(source, "alpha", alpha)
     checks.probability(source, "power", power)
 

@@ -84,7 +84,7 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
     """Return the attainable numbers of simultaneously equal pairs of K agents, used by Shaffer's procedure."""
     # Bit x of sums[n] is set if groups of n agents can have x equal pairs.
     sums = [1]
-    for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
+    for n in range(1, checks.integer("attainable_equalities", "K", K, least=1) + 1):
         sizes = 0
         for j in range(1, n + 1):
             sizes |= sums[n - j] << (j * (j - 1) // 2)
@@ -164,7 +164,7 @@ def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
 
 def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
     """Check p-values and their number, one for each pair of agents."""
-    count = checks.whole(source, "K", agents, least=1)
+    count = checks.integer(source, "K", agents, least=1)
     values = np.asarray(p, dtype=np.float64)
     if values.shape != (count * (count - 1) // 2,):
         checks.fail(source, name, f"{count} agents have {count * (count - 1) // 2} pairs (got shape {values.shape})")
@@ -377,7 +377,7 @@ def tiers(orders: Iterable[Pair], K: int) -> tuple[tuple[int, ...], ...]:
 
 def _above(source: str, orders: Iterable[Pair], agents: int) -> Bools:
     """Return the matrix [K, K] of claims, True if the row's agent is claimed above the column's."""
-    count = checks.whole(source, "K", agents, least=1)
+    count = checks.integer(source, "K", agents, least=1)
     above = np.zeros((count, count), dtype=bool)
     pairs = np.array([*orders], dtype=np.int64).reshape(-1, 2)
     if ((pairs < 0) | (pairs >= count)).any():

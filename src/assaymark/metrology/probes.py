@@ -41,7 +41,7 @@ _ZERO = 1e-9
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Draw a subsample of trajectories that keeps the shares of their strata (agent, cluster)."""
-    remaining = checks.whole("stratified", "size", size, least=1)
+    remaining = checks.integer("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for trajectory in sorted(strata):
         members[strata[trajectory]].append(trajectory)

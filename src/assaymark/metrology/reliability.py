@@ -266,7 +266,7 @@ def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, rand
     """Compute the variance of a contrast in a design of clusters, cycles, judges and trials (Brennan 2001)."""
     parts = components_of("dstudy_variance", v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
-        checks.whole("dstudy_variance", name, value, least=1)
+        checks.integer("dstudy_variance", name, value, least=1)
     judge, cluster, error = effects_of(parts, C, T, random)
     return float(judge / J + cluster / G + error / (J * G))
 
@@ -426,7 +426,7 @@ def specific_contrast(
     codes = cluster_codes(source, cluster, deltas.shape[0])
     checks.probability(source, "level", level)
     dimensions = deltas.shape[1]
-    if checks.whole(source, "d", d, least=0) >= dimensions:
+    if checks.integer(source, "d", d, least=0) >= dimensions:
         checks.fail(source, "d", f"must be one of the dimensions 0..{dimensions - 1} (got {d})")
     complete = ~np.isnan(deltas).any(axis=1)
     if dimensions < 2 or not complete.any():

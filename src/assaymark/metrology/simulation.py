@@ -375,15 +375,15 @@ def with_judge(
     scores = truth.given(latent)
     place = sorted((*table.judges, name)).index(name)
 
-    def beside(block: Floats | None) -> Floats | None:
+    def widened(block: Floats | None) -> Floats | None:
         return None if block is None else np.insert(block, place, scores, axis=1)
 
-    wider = beside(table.scores)
+    wider = widened(table.scores)
     assert wider is not None
     return replace(
         table, judges=(*table.judges[:place], name, *table.judges[place:]),
-        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
-        first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
+        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=widened(table.mean),
+        first=widened(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
         calls={**table.calls, name: CallCounts(table.n, 0, 0)}, replicates={},
         repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
     )  # fmt: skip

@@ -319,14 +319,14 @@ class Tier:
     level: Level
 
     @property
-    def alone(self) -> bool:
+    def single(self) -> bool:
         """True if the tier has one agent: only then may a score of its own be shown."""
         return len(self.agents) == 1
 
     @property
     def ranked(self) -> bool:
         """True if the tier is one agent with a supported rank."""
-        return self.alone and self.level != "no-claim"
+        return self.single and self.level != "no-claim"
 
     @property
     def rank(self) -> str:

@@ -233,7 +233,7 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
             agents.append((clean(agent, 80), index.family(agent), own_ranks, spread))
         # The reason for its rank, or the checks that stop the orders inside it.
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
-        if tier.alone:
+        if tier.single:
             placing = sum(tier.agents[0] in pair for pair in orders)
             why = f"Ranked by {t.counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
         else:
@@ -296,7 +296,7 @@ def tier_ends(index: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[
     The ends are clipped to the scale. Without intervals they are the lowest and the highest score that a single judge
     gives."""
     means = [m for agent in tier.agents if known(m := effect_of(index, agent, dimension))]
-    ends = [end for m in means for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
+    ends = [end for m in means for end in (m.low, m.high, *((m.value,) if tier.single else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(index, dimension, agent) or ()]
     lowest, highest = index.study.scale
     return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None

@@ -68,7 +68,7 @@ def amend(
         raise PlanError(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
-    if asking_begun(folder, beside={call.key for call in probe_calls(locked.study)}):
+    if asking_begun(folder, apart_from={call.key for call in probe_calls(locked.study)}):
         # No field that affects verdicts may change once any agent or judge of the study was called.
         old, store = locked.study, Store(folder)
         late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
@@ -150,14 +150,14 @@ def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
     return {} if locked.parser == PARSER else {"parser": {"from": locked.parser, "to": PARSER}}
 
 
-def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
+def asking_begun(folder: RunFolder, *, apart_from: Collection[str] = ()) -> bool:
     """True if any agent or judge of a run was called; calls with a key in ``beside`` do not count."""
     if Store(folder).digest(JUDGMENTS) is not None:
         return True
     if not folder.has_ledger:
         return False
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return ledger.begun(beside=beside)
+        return ledger.begun(apart_from=apart_from)
 
 
 def make_controls(
@@ -343,7 +343,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: 
     before, plan, text, hash_before, lock = renewed
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
-    begun = asking_begun(folder, beside={probe.key for probe in probes})
+    begun = asking_begun(folder, apart_from={probe.key for probe in probes})
     earlier, reason = (
         runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if begun else _UNSEEN}",
     )  # fmt: skip

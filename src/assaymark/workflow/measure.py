@@ -125,7 +125,7 @@ def _measurements(
     if panel is None or style or people is not None:
         panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
                         progress=count_parts())  # fmt: skip
-    measurements = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
+    measurements = [*panel, *metrology.missing_measurements(scores.all_judges, scores.left_out)]
     measurements += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     measurements += metrology.cell_measurements(honest, scores.cells, study)
     for cell in scores.cells:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
-from assaymark.engine.compute import beside, usable_cores
+from assaymark.engine.compute import spawned, usable_cores
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, reliability, wilson
 from assaymark.metrology import design as designs
@@ -340,7 +340,7 @@ def plan_calls_report(
         repeats = [1 if option.name == "control cells" else min(studies, max(_FEWEST, studies * _LARGE // option.calls))
                    for option in options]  # fmt: skip
         each = inputs, targets, adversarial, repeats, seed
-        with beside(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
+        with spawned(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
             halves = _simulate_half(*each, 0), others()
         for option, n, *counts in zip(options, repeats, *halves, strict=True):
             rising |= {option.name: sum(sum(part.values()) for part in counts) / n} if counts[0] else {}

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from assaymark import judging, metrology
 from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, is_unanswered, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_worker, spawned
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
@@ -132,7 +132,7 @@ class Scores:
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
     cells: tuple[ControlCell, ...]
-    whole: ScoreTable
+    all_judges: ScoreTable
     left_out: Mapping[str, str]
 
     @classmethod
@@ -211,7 +211,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     sent = reasked = 0
     pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
     both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
-    with beside(audit_of, folder, study, processes=both and large) as audit_beside:
+    with spawned(audit_of, folder, study, processes=both and large) as audited:
         if both and not large:  # parse contexts once, for prompts and for checking numbers
             contexts = audit_contexts(store.each_context(), session.selection.honest, study, audit)
             session.shown = user_messages(session.decisions, contexts, study)
@@ -243,7 +243,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
-            evidence, session.evidence = audit[0] if audit else audit_beside()
+            evidence, session.evidence = audit[0] if audit else audited()
             store.write(EVIDENCE, evidence, plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 

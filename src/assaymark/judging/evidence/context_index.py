@@ -197,7 +197,7 @@ class ContextIndex:
             bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
         )  # fmt: skip
         # The benchmark instrument named in field names (``beta_spy_63s``), or -1.
-        alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
+        alone = (subjects.row_named(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
         # The prices of an instrument at several times, if facts state them one by one.
         shown: dict[str, dict[datetime, float]] = defaultdict(dict)

@@ -363,7 +363,7 @@ class NumberContext:
         )
 
     @property
-    def rivals(self) -> frozenset[int]:
+    def nearby(self) -> frozenset[int]:
         """The instruments named in the sentence, except those in other segments that contain another number."""
         read, (start, end) = self.place.read, self.place.sentence
         here = _segment(read.text, self.number.start, start, end)
@@ -376,7 +376,7 @@ class NumberContext:
         return frozenset(rows)
 
     @property
-    def crowd(self) -> int:
+    def numbers_in_clause(self) -> int:
         """The number of numbers in the clause, counted up to three."""
         left, right = self.place.clause
         neighbours = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
@@ -427,13 +427,13 @@ class ParsedText:
         """Return the sentence around a position; the last result is cached."""
         last = self._last
         if last is None or not last.start <= position < last.end:
-            last = self._last = _NumberSentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
+            last = self._last = _NumberSentence(self.text, self._lower, self._subjects, *self.pieces.uncut(position))
         return last
 
     def key(self, at: int) -> tuple[object, ...]:
         """Return the cache key of number ``at``: numbers with equal keys get equal rulings."""
         number, text = self.numbers[at], self.text
-        first, stop = self.pieces.whole(number.start)
+        first, stop = self.pieces.uncut(number.start)
         start, end = self.pieces.sentence(number.start)
         before = self.numbers[at - 1].end - start if at else -1
         after = self.numbers[at + 1].start if at + 1 < len(self.numbers) else end

@@ -78,7 +78,7 @@ def is_plain_statement(material: ContextIndex, around: NumberContext, label: Fie
     """Return True if the sentence around a number only states that this field of the subject equals the number."""
     place = around.place
     text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
-    if place.read.pieces.whole(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
+    if place.read.pieces.uncut(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
     # Only the words of a horizon may follow the number.
     if not all(word in _BEHIND or word in _WINDOW or word in _SPAN or word[0].isdigit() for word in around.trail):
@@ -482,10 +482,10 @@ _LONGEST_PRINTED = 40
 def contradiction(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Rule that a number contradicts the one cell that it is about; None if any condition for that is not met."""
     # The benchmark may be named along with the instrument, as in "beta to SPY", if the field's name contains it.
-    candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
+    candidates = set(around.nearby) | ({around.default} if around.default >= 0 else set())
     if len(candidates) == 2:
         candidates.discard(material.benchmark)
-    if len(candidates) != 1 or around.crowd != 1:
+    if len(candidates) != 1 or around.numbers_in_clause != 1:
         return None
     row = candidates.pop()
     cells = material.cells
@@ -499,7 +499,7 @@ def contradiction(material: ContextIndex, around: NumberContext) -> Ruling | Non
     label = cells.of_cell[closest[0]]
     if not is_plain_statement(material, around, label):
         return None
-    if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
+    if material.benchmark in around.nearby - {row} and not label.kinds & material.subjects.words[material.benchmark]:
         return None
     # Nor if the number occurs in the prompt or in a free fact, about any subject.
     number = around.number

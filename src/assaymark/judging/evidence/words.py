@@ -198,7 +198,7 @@ class Pieces:
             self._starts.append(match.end())
         self._ends.append(len(text))
 
-    def whole(self, position: int) -> tuple[int, int]:
+    def uncut(self, position: int) -> tuple[int, int]:
         """Return the whole sentence around ``position``, of any length."""
         start, stop, end = self._last
         if not start <= position < stop:
@@ -210,10 +210,10 @@ class Pieces:
 
     def sentence(self, position: int) -> tuple[int, int]:
         """Return the sentence around ``position``, at most 300 characters to either side."""
-        start, end = self.whole(position)
+        start, end = self.uncut(position)
         return max(start, position - _WIDEST_SENTENCE), min(end, position + _WIDEST_SENTENCE)
 
-    def beside(self, position: int) -> tuple[str, str]:
+    def adjacent_sentences(self, position: int) -> tuple[str, str]:
         """Return the sentences before and after the one around ``position``, up to 300 adjacent characters each."""
         at = bisect_right(self._starts, position) - 1
         before = self.text[max(self._starts[at - 1], self._ends[at - 1] - _WIDEST_SENTENCE) : self._ends[at - 1]]
@@ -309,7 +309,7 @@ class Subjects:
             return None
         return SubjectMention(position, position + mentions[0].end, mentions[0].row)
 
-    def alone(self, word: str) -> int:
+    def row_named(self, word: str) -> int:
         """Return the row whose whole name, symbol or id is this one canonical word, or -1."""
         for phrase, row in self.phrases.get(word, ()):
             if phrase == (word,):

@@ -124,7 +124,7 @@ def _messages(
         carried = prompt.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(texts)) + "\n\n"
     elif part.at == 1 and part.before is not None:
         blocks.append(rec.holdings_text(part.before))
-    whole = {"least": part.whole[0], "most": part.whole[1]}
+    whole = {"least": part.horizon[0], "most": part.horizon[1]}
     head = prompt.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
     above = Text.of(f"{carried}{head}".rstrip("\n"))
     return Message("system", (system,)), Message("user", (above, part.body))

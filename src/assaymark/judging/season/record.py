@@ -249,7 +249,7 @@ class HorizonPart:
     of: int
     first: int
     last: int
-    whole: tuple[int, int]
+    horizon: tuple[int, int]
     tokens: int
     over: bool
     before: Holdings | None

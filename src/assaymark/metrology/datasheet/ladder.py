@@ -181,10 +181,10 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
     >>> round(d_prime(10, 10, 0, 10), 4)
     3.3812
     """
-    yes = checks.whole("d_prime", "hits", hits, least=0)
-    of = checks.whole("d_prime", "signals", signals, least=0)
-    wrong = checks.whole("d_prime", "false_alarms", false_alarms, least=0)
-    total = checks.whole("d_prime", "noises", noises, least=0)
+    yes = checks.integer("d_prime", "hits", hits, least=0)
+    of = checks.integer("d_prime", "signals", signals, least=0)
+    wrong = checks.integer("d_prime", "false_alarms", false_alarms, least=0)
+    total = checks.integer("d_prime", "noises", noises, least=0)
     if yes > of or wrong > total:
         checks.fail("d_prime", "hits, false_alarms", f"must not exceed their totals (got {yes}/{of}, {wrong}/{total})")
     if not of or not total:

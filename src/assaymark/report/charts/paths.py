@@ -14,7 +14,7 @@ import svg
 from numpy.typing import NDArray
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
+from assaymark.report.charts.canvas import MID, NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -133,6 +133,7 @@ class _Layout:
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
+_MID_PLANE: Final = _Layout(36.0, 480.0, MID, (14.0, 210.0), (242.0, 312.0), 64)
 _NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
 _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
@@ -140,7 +141,7 @@ _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 def nav_figure(
     name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
 ) -> tuple[str, str]:
-    """Net asset values and drawdowns at both widths; with ``log`` a second, hidden panel has a logarithmic axis."""
+    """Net asset values and drawdowns at every width; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
     for at, role in enumerate(roles):
@@ -154,7 +155,7 @@ def nav_figure(
     marks = nav_ticks(low, max(float(nav.max()) for nav in navs), most=6)
 
     def draw(_: str, width: float) -> Drawn:
-        box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
+        box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
         values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
@@ -171,9 +172,9 @@ def nav_figure(
             if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
                 anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
                 elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
-        return elements, 340.0 if width == WIDE else 296.0
+        return elements, 340.0 if width > NARROW else 296.0
 
-    return c.views(name, title, desc, draw)
+    return c.views(name, title, desc, draw, mid=True)
 
 
 def _values_on(
@@ -218,9 +219,8 @@ def drawdown_ticks(deepest: float) -> tuple[float, ...]:
 def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
     """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
-    styled = sorted(
-        (row for row in zip(lines, styles, strict=True) if row[0][3] in order), key=lambda row: order.index(row[0][3])
-    )
+    styled = sorted((row for row in zip(lines, styles, strict=True) if row[0][3] in order),
+                    key=lambda row: order.index(row[0][3]))  # fmt: skip
     fallen, last = [-100 * drawdowns(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
     marks, room = drawdown_ticks(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
 from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
-from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, text_alternative, views
+from assaymark.report.charts.canvas import HALF, Draw, JudgeWords, text_alternative, views
 from assaymark.report.text import KnownValue, n_words, signed, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
@@ -191,9 +191,6 @@ def _key(measurement: Measurement) -> str:
 
 
 # A figure of a datasheet before its width is known: its words, its drawing, and its numbers as a table.
-
-
-Draw = Callable[[str, float], Drawn]
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class _PromptText(NamedTuple):
 
     blocks: tuple[Block, Block]
     size: int
-    whole: Linked
+    link: Linked
 
 
 @dataclass(slots=True)
@@ -330,9 +330,9 @@ def _card(item: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTe
             parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
     fields = Terms(tuple(parsed), wide=False)
     blocks += [Group("The reply as JSON", (fields,), folded="closed")] if parsed else []
-    schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
+    schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].link),)
     blocks.append(Terms((*facts, *schema, ("Key", code(item.key))), wide=False))
-    links = [*uses, *(link for _, link in schema), *(part.whole for _, parts in asked for part in parts)]
+    links = [*uses, *(link for _, link in schema), *(part.link for _, parts in asked for part in parts)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*facts, *parsed) for text in fact)]
     excerpts = sum(text.size + 60 for _, parts in asked for text in parts)
     size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(len(text.encode()) for text, _ in shown) + excerpts

@@ -213,7 +213,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
         here="index", description=quoted[0].copy if quoted else lede,
         picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
         feeds=(("application/rss+xml", feeds.RSS), ("application/feed+json", feeds.JSON_FEED)),
-        styles=("season-tables.css", "brush.css"),
+        styles=("season-tables.css", "season-board.css", "brush.css"),
         scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, small
-from assaymark.report.charts.canvas import NARROW, WIDE
+from assaymark.report.charts.canvas import MID, NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
@@ -89,7 +89,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
     # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(index, AGGREGATE):
-        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.alone]
+        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.single]
         second = [f"{_short_list(group)} cannot be ranked." for group in groups]
     if agreed := [s for d in index.dimensions if d != AGGREGATE and (s := index.status(d)) is not None]:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
@@ -129,7 +129,7 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
             written = t.as_text(item) if point is None else t.interval(point, *limits)
-        if tier.alone:
+        if tier.single:
             sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
             others = [(word, sum(len(other.agents) for other in part)) for word, part in sides if part]
             remark = ", ".join(f"{word} {t.plural(n, 'other')}" for word, n in others) or "alone"
@@ -165,11 +165,11 @@ def _tiers_section(index: RunIndex) -> b.Section:
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
-            wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
-                                       kind, reason)
-                            for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
+            widths = {"wide": WIDE, "mid": MID, "narrow": NARROW} if not reason else {"wide": WIDE, "narrow": NARROW}
+            wide, *rest = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width), kind,
+                                      reason) for kind, width in widths.items())  # fmt: skip
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
-            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
+            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, "".join(rest), values=values))
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
             kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"

@@ -172,7 +172,7 @@ class SeasonScores:
 
     agents: tuple[str, ...]
     families: Mapping[str, str]
-    whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    records: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
     composites: Composites
     periods: Mapping[str, Composites]
     replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
@@ -292,15 +292,15 @@ def season_totals(
 
     # agreement on an empty record says nothing about judges
     active = scores if not silent else replace(
-        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=active_only(scores.whole),
+        scores, agents=tuple(name for name in scores.agents if name not in silent), records=active_only(scores.records),
         composites=active_only(scores.composites), replicates=active_only(scores.replicates),
         periods={name: active_only(row) for name, row in scores.periods.items()},
     )  # fmt: skip
-    graded = [trials for row in active.whole.values() for trials in row.values()]
+    graded = [trials for row in active.records.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
     for agent in active.agents:
-        by_judge = active.whole[agent].values()
+        by_judge = active.records[agent].values()
         common = set.intersection(*(set(trials) for trials in by_judge)) if by_judge else set()
         gradings.append([median(trials[at].composite for trials in by_judge) for at in sorted(common)])
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
@@ -315,7 +315,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """Yield ``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     scores, plan = totals.scores, totals.plan
     for agent in scores.agents:
-        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
+        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.records[agent], dict[str, Any]()
         if row.total is not None:
             agreement, standing, bands = row.agreement, row.standing, plan.bands
             assert agreement is not None
@@ -372,7 +372,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         yield _noise_item("season.noise", subject, totals.agents[agent], "replicates")
     remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
-        graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
+        graded, others = totals.row(agent).state, [name for name in scores.records[agent] if name != judge]
         state = "no other judge" if graded in ("graded", "graded by part of the panel") else graded
         labels, count = {"agent": agent, "judge": judge}, (len(others), "judges")
         yield measured(
@@ -394,7 +394,7 @@ def _noise_item(
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     """Yield ``season.judge_noise``: the spread of one judge's composites of the same record."""
     for judge in scores.judges:
-        rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
+        rows = [scores.records[agent].get(judge, {}).values() for agent in scores.agents]
         floor = noise_floor([[score.composite for score in row] for row in rows])
         yield _noise_item("season.judge_noise", {"judge": judge}, floor, "gradings")
 
