@@ -126,13 +126,13 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     written = [*map(_series_written, series)]
     if series:
         sections["series"] = llm.fenced_text(("series", "\n".join(text for _, text in written)))
-    facts = [
-        f'{{"as_of":{_json(price.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(price.id)},"instrument":'
-        f'{_json(price.instrument)},"note":"","source":"close","unit":"price","value":{price.value!r}}}'
-        for price in prices
-    ]
-    all_facts = ",".join(filter(None, [*facts, canonical_json(others)[1:-1]]))
-    return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
+    facts = ",".join([
+        f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":{_json(fact.field)},"id":'
+        f'{_json(fact.id)},"instrument":{_json(fact.instrument)},"note":{_json(fact.note)},"source":{_json(fact.source)},'
+        f'"unit":{_json(fact.unit)},"value":{repr(fact.value) if type(fact.value) is float else _json(fact.value)}}}'
+        for fact in context.facts
+    ])  # fmt: skip
+    return DayMaterial(context, f"[{facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
 def agent_context(shared: DayMaterial, account: Account, nav: float, currency: str, prompt: str) -> Context:
