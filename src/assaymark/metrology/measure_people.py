@@ -518,7 +518,7 @@ def needed_labels(effect: float, spread: DifferenceSpread, alpha: float = 0.05, 
 
 def most_needed(
     comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
-    measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
+    measurements: Iterable[Measurement], alpha: float = 0.05, power: float = 0.8,
 ) -> tuple[int | None, DifferenceSpread | None]:  # fmt: skip
     """Return the largest number of labelled cycles that any of the pairs needs for ``effect``, with its spread."""
     measured = {

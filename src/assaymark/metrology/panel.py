@@ -195,7 +195,8 @@ class Design:
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
         g = self.clusters
-        if g > _MANY:  # the levels without each cluster are made of the sums over all clusters minus its own
+        if g > _MANY:
+            # Levels without each cluster come from the sums over all clusters minus its own.
             parts = self.parts()
             centre, sums = self.levels(np.ones((1, g)), parts)[0], [part.sum(axis=0) - part for part in parts]
             reached = self._linked(self._met.sum(axis=0) - self._met > 0)

@@ -129,25 +129,27 @@ class MeasurementIndex:
         cached: T = self.cache[key]
         return cached
 
-    def get(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels; None if there is none."""
+    def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
+        """The measurement, of a dimension, with exactly these other labels; None if there is none."""
+        labels |= {"dimension": dimension} if dimension else {}
         return self.by_id.get(measurement_id(name, labels))
 
-    def all(self, name: str, **labels: str) -> Sequence[Measurement]:
+    def all(self, name: str, dimension: str = "", /, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels."""
+        labels |= {"dimension": dimension} if dimension else {}
         wanted, items = labels.items(), self.by_name.get(name, ())
         return self.once(
             ("all", name, *wanted),
             lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
-    def known(self, name: str, **labels: str) -> list[KnownValue]:
+    def known(self, name: str, dimension: str = "", /, **labels: str) -> list[KnownValue]:
         """Those of `all` that have a value."""
-        return [item for item in self.all(name, **labels) if known(item)]
+        return [item for item in self.all(name, dimension, **labels) if known(item)]
 
-    def value(self, name: str, **labels: str) -> float | None:
+    def value(self, name: str, dimension: str = "", /, **labels: str) -> float | None:
         """The value of a measurement; None if it is undefined or was not measured."""
-        measurement = self.get(name, **labels)
+        measurement = self.get(name, dimension, **labels)
         return None if measurement is None else measurement.value
 
     def link(self, item: Measurement | None, text: str) -> str:

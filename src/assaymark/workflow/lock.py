@@ -135,7 +135,7 @@ def probe_dates(
         dates = [read_date(replies[call.key]) for call in calls]
         right = [date == (true.year, true.month) for date, true in zip(dates, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(lows.days.astype("datetime64[M]")).size
-        probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
+        probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance, **rules))
     if failed := [str(result) for result in probes if not result.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "

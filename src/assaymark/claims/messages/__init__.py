@@ -34,9 +34,9 @@ class Phrase:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def phrase(key: str, **values: Value) -> Phrase:
-    """Return a message with its values."""
-    return Phrase(key, values)
+def phrase(key: str, n: Value | None = None, /, **values: Value) -> Phrase:
+    """Return a message with its values; ``n`` is the count that selects its singular or plural."""
+    return Phrase(key, values if n is None else {"n": n, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,9 @@ class Catalogue:
         """Return the text of a message."""
         return self.say(sentence.key, **sentence.values)
 
-    def say(self, key: str, /, **values: Value) -> str:
-        """Return the text of a message given by key and values."""
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
+        """Return the text of a message given by key and values, as for `phrase`."""
+        values |= {} if n is None else {"n": n}
         counted = "n" in values and f"{key}.other" in self.texts
         text = self.texts.get(f"{key}.{'one' if values['n'] == 1 else 'other'}" if counted else key)
         if text is None:
@@ -177,7 +178,7 @@ def built_in_text(
     if decided:
         lines.append(words.say(f"stand_ins.{made_by}"))
     elif names:
-        lines.append(words.say("stand_ins.some", names=words.names(names), n=len(names)))
+        lines.append(words.say("stand_ins.some", len(names), names=words.names(names)))
     return " ".join(lines)
 
 

@@ -241,7 +241,7 @@ class TooLong(Exception):
 
 
 def bounded_client(
-    provider: Provider, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
+    provider: Provider, most_bytes: int = MOST_KEPT_BYTES, before: Callable[[Any], Awaitable[None]] | None = None
 ) -> Any:
     """Make an ``httpx2.AsyncClient`` with a body limit for an SDK; ``before`` is called with each request."""
     httpx = load_sdk(replace(provider, sdk="httpx2"))
@@ -422,7 +422,7 @@ class SdkModel(ABC):
     rules: ClassVar[Mapping[str, Rule]] = {}
     efforts: ClassVar[tuple[str, ...]]
 
-    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, name: str, environ: Mapping[str, str] | None = None) -> None:
         if self.names.fullmatch(name) is None:
             text = f"must be {self.provider.name}/{self.named} (got {name[:80]!r})"
             raise InputError("model", [Problem("", text)])

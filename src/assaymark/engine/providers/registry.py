@@ -44,7 +44,7 @@ class Models(Mapping[str, Model]):
     """Fixed models, and models that providers make from a name. Iteration yields the fixed ones only."""
 
     def __init__(
-        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
+        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], prices: Prices | None = None,
         budget: SpendLimit | None = None, strict: bool = False,
     ) -> None:  # fmt: skip
         self._fixed, self._providers = fixed, dict(providers)
@@ -53,7 +53,7 @@ class Models(Mapping[str, Model]):
 
     def paid_from(self, budget: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
         """Return the same models with these prices and, if given, this budget."""
-        return Models(self._fixed, self._providers, prices=prices, budget=budget, strict=strict)
+        return Models(self._fixed, self._providers, prices, budget, strict)
 
     def raised(self) -> list[str]:
         """The exceptions of Python agents with their counts: one line for each place in an agent's code."""
@@ -137,7 +137,7 @@ def _sdk_class(provider: str, index: int = 1) -> Any:
 
 
 def _make(provider: str, index: int, environ: Mapping[str, str] | None, name: Any) -> Any:
-    return _sdk_class(provider, index)(name, environ=environ)
+    return _sdk_class(provider, index)(name, environ)
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:

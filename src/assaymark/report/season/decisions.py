@@ -104,7 +104,7 @@ def decisions_answer(index: AgentIndex) -> str:
     if not steps:
         return index.say("decisions.empty")
     keys = Counter(key for step in steps for key in decision_keys(step))
-    return index.say("decisions.answer", n=len(steps), traded=keys["traded"], silent=keys["no-answer"])
+    return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
 # --- one decision -----------------------------------------------------------------------------------------------------
@@ -130,8 +130,8 @@ def trades_words(words: Language, step: StepRecord) -> str:
         named = [f"{quantity(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
-    shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
-    shown += [words.say("count.refused", n=len(step.rejections))] if step.rejections else []
+    shown += [words.say("accounts.held_more", len(fills) - _TRADES)] if len(fills) > _TRADES else []
+    shown += [words.say("count.refused", len(step.rejections))] if step.rejections else []
     sentence = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
     return sentence[0].upper() + sentence[1:]
 
@@ -178,7 +178,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         fills.append(trade)
     kinds: dict[str, Sequence[b.Inline]] = {
         "orders" if order_count(step) else "no_orders":
-            [*orders, *([words.say("decisions.more", n=more)] if more > 0 else [])],
+            [*orders, *([words.say("decisions.more", more)] if more > 0 else [])],
         "fills": fills, "refused": refused,
         "flags": [words.word("flag", flag) for flag in step.decision.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
@@ -201,10 +201,10 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
         body: tuple[b.Prose, ...] = (b.Prose(b.verbatim(passage), "said"),)
-        body += (b.Prose(words.say("decisions.cut", n=rest), "sub"),) if rest > 0 else ()
+        body += (b.Prose(words.say("decisions.cut", rest), "sub"),) if rest > 0 else ()
         folded = len(passage) > _SHOWN or rest > 0
         texts.append(b.Group(b.verbatim(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
-    heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
+    heading = words.say("decisions.day", step.number), " ", b.small(words.day(step.day))
     blocks = (b.Prose(b.chained(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
@@ -285,7 +285,7 @@ def ledger_table(
         rules = []
         for rule in line.rule.split(", ")[:_RULES] if line.rule else ():
             over = _OVER.fullmatch(rule)
-            span = words.say(f"span.{over['unit']}", n=int(over["count"])) if over else ""
+            span = words.say(f"span.{over['unit']}", int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
         quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
@@ -328,7 +328,7 @@ def ledger_answer(index: AgentIndex) -> str:
     counts = tuple(
         f"{words.amount(tally[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if tally[key]
     )
-    return index.say("ledger.counted", n=len(index.lines), counts=counts)
+    return index.say("ledger.counted", len(index.lines), counts=counts)
 
 
 def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
@@ -337,7 +337,7 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         return ()
     item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
-        sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
+        sentence = index.say("ledger.share", item.n, share=words.percent(item.value))
         chance, actual, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
         if chance is not None and actual is not None and corrected is not None and of is not None:
             values = {"chance": words.percent(chance), "observed": words.percent(actual),
@@ -348,8 +348,8 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
     if isinstance(silent, int) and isinstance(steps, int):
-        lines.append(index.say("ledger.silent", silent=silent, n=steps))
-    lines.append(index.say("ledger.differ", differ=sum(line.disagree for line in index.lines), n=len(index.lines)))
+        lines.append(index.say("ledger.silent", steps, silent=silent))
+    lines.append(index.say("ledger.differ", len(index.lines), differ=sum(line.disagree for line in index.lines)))
     lines += [index.say("ledger.partial")] if index.run.partial else []
     # The counts of each state in each layer, over the whole fact check.
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
@@ -456,7 +456,7 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     positions = last.book.positions if last.book else {}
     owned = sorted(((symbol, n) for symbol, n in positions.items() if n), key=lambda pair: (-abs(pair[1]), pair[0]))
     shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in owned[:most]]
-    shown += [words.say("accounts.held_more", n=len(owned) - most)] if len(owned) > most else []
+    shown += [words.say("accounts.held_more", len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 

@@ -231,8 +231,8 @@ def share_card(index: SeasonIndex) -> str:
         parts.append(rect(_LEFT - 24, 98, 8, height + 12, "m", _COLOURS[claim.level]))
         parts += _text(top, large, 100 + large, "q")
         parts += _text(below, size, 108 + large * (1.3 * len(top)) + size, "s")
-    foot = words("card.foot", days=words("index.days", n=run.days, count=words.amount(run.days)),
-                 judges=words("panel.count", n=judges, few=words.few(judges)), plan=short_hash(clean(run.plan_hash)),
+    foot = words("card.foot", days=words("index.days", run.days, count=words.amount(run.days)),
+                 judges=words("panel.count", judges, few=words.few(judges)), plan=short_hash(clean(run.plan_hash)),
                  day=words.day(run.last))  # fmt: skip
     # Agents tier by tier and by name, each with a line from its lowest to its highest judge.
     tiers = [sorted(tier) for tier in run.decided.tiers]

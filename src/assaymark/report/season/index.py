@@ -129,13 +129,13 @@ class Language:
 
     catalogue: Catalogue
 
-    def __call__(self, key: str, **values: Value) -> str:
+    def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
-        return self.catalogue.say(key, **values).replace(" %", f"{NBSP}%")
+        return self.catalogue.say(key, n, **values).replace(" %", f"{NBSP}%")
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self(f"model.{key}", **values)
+        return self(f"model.{key}", n, **values)
 
     def has(self, key: str) -> bool:
         """True if the language has such a key."""
@@ -183,7 +183,7 @@ class Language:
         """Names as a list in words, safe to show."""
         return self.catalogue.names([clean(name, 60) for name in names])
 
-    def number(self, value: float, digits: int = 1, *, sign: bool = False) -> str:
+    def number(self, value: float, digits: int = 1, sign: bool = False) -> str:
         """A number with fixed decimals and a true minus; 0 has no sign."""
         signed = sign and float(f"{value:.{digits}f}")
         return self.catalogue.number(value, f"{'+' if signed else ''}.{digits}f")
@@ -206,13 +206,13 @@ class Language:
         """Small counts as words, from two on."""
         return self.catalogue.say(f"claim.count.{value}") if value in _WORDS else self.amount(value)
 
-    def percent(self, share: float, digits: int = 1, *, sign: bool = False) -> str:
+    def percent(self, share: float, digits: int = 1, sign: bool = False) -> str:
         """A share in percent; the sign is not separated from its number by a line break."""
-        return self("format.percent", value=self.number(100 * share, digits, sign=sign))
+        return self("format.percent", value=self.number(100 * share, digits, sign))
 
-    def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
+    def span(self, low: float, high: float, digits: int = 1, sign: bool = False) -> str:
         """The ends of an interval, in words."""
-        return self.range(*(self.number(end, digits, sign=sign) for end in (low, high)))
+        return self.range(*(self.number(end, digits, sign) for end in (low, high)))
 
     def range(self, first: Value, last: Value) -> str:
         """A range, in words."""
@@ -350,7 +350,7 @@ class SeasonIndex(MeasurementIndex):
         agent = item.labels.get("agent", "")
         bounds = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
-        return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
+        return "" if bounds is None else self.words("measured.spread", n, low=bounds[0], high=bounds[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
@@ -397,7 +397,7 @@ class SeasonIndex(MeasurementIndex):
         """The index of a judge in the panel, from 0; None for a judge that is not in it."""
         return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
-    def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
+    def path(self, name: str, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may have the same name; None if there is none."""
         return next((path for path in self.run.paths if path.name == name and path.baseline == baseline), None)
 
@@ -422,9 +422,9 @@ class AgentIndex:
         records = run.steps.get(name, ()), run.ledger.get(name, ())
         return cls(season, agent, run, season.words, season.pages[name], *records, grades)
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self.words.say(key, **values)
+        return self.words.say(key, n, **values)
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""

@@ -71,7 +71,7 @@ def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
         rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
         # Only the page of all claims has the rest.
-        link: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
+        link: Inline = Linked(words("index.rest", rest), "claims.html") if rest else ""
         lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
         parts.append(_part(words, level, lines[:first], lines[first:], link))
     return tuple(parts)
@@ -82,7 +82,7 @@ Lines = Sequence[ClaimQuote | WithheldGroup]
 
 def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.ClaimList:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
-    folded = words(key, n=len(more)) if more else ""
+    folded = words(key, len(more)) if more else ""
     return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
@@ -99,7 +99,7 @@ def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
             about = ((season_subject(v, words), words.texts(reasons_of(index.season, v)[:1])) for v in mine)
             lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
-        rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
+        rest = Linked(words.say("said.more", more), "claims.html") if more > 0 else ""
         if lines:
             parts.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
     return tuple(parts)
@@ -189,9 +189,9 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         value = result_words(item, words) if shown else Styled(words("frame.withheld"), "gap")
         sources.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
     more = len(ids) - len(items)
-    sources += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
+    sources += [Linked(words("claims.more", more), "measurements.html")] if more else []
     if sources:
-        blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(sources), "whys"),), folded="closed"))
+        blocks.append(b.Group(words("claims.rests", len(ids)), (b.Items(tuple(sources), "whys"),), folded="closed"))
     return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
@@ -225,7 +225,7 @@ def result_words(item: Measurement, words: Language) -> str:
         return reason_words(item, words)
     ends = ends_words(item, words)
     text = formatted_value(item, item.value, words) + (f" ({ends})" if ends else "")
-    return words("measured.n", value=text, n=words.amount(item.n), of=words.of(item.n, item.n_of))
+    return words("measured.n", words.amount(item.n), value=text, of=words.of(item.n, item.n_of))
 
 
 def ends_words(item: Measurement, words: Language) -> str:
@@ -239,7 +239,7 @@ def reason_words(item: Measurement, words: Language) -> str:
     if item.name.startswith("human.") and words.has(f"state.{name}"):
         return words.term("state", name)
     if item.name in _PEOPLE:
-        return words(f"people.{_PEOPLE[item.name]}", n=item.n)
+        return words(f"people.{_PEOPLE[item.name]}", item.n)
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 

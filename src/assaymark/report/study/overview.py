@@ -339,7 +339,7 @@ def _planted_section(index: RunIndex) -> b.Section:
         band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
         ends = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
         axis = strip_axis(ends, *(end for end in band if end is not None), 0.0)
-        graded, honest = score or gate, index.value("cell.honest", dimension=AGGREGATE)
+        graded, honest = score or gate, index.value("cell.honest", AGGREGATE)
         n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
         mean = f" Mean score {index.link(score, number(score.value))}" if known(score) else ""
         mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
