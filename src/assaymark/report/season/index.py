@@ -20,7 +20,7 @@ from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
 from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems, paginate_by
-from assaymark.text import NBSP, clean, prose
+from assaymark.text import MINUS, NBSP, clean, number, prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ class Language:
 
     def number(self, value: float, digits: int = 1, sign: bool = False) -> str:
         """A number with fixed decimals and a true minus; 0 has no sign."""
-        value = value if float(f"{value:.{digits}f}") else 0.0
-        return self.catalogue.number(value, f"{'+' if sign and value else ''}.{digits}f")
+        signed = sign and float(f"{value:.{digits}f}")
+        return self.catalogue.number(value, f"{'+' if signed else ''}.{digits}f")
 
     def amount(self, value: float, digits: int = 0) -> str:
         """A count or an amount, with groups of three digits and fixed decimals.
@@ -194,10 +194,9 @@ class Language:
         >>> Language(english()).amount(-101260.5, 1)
         '−101,260.5'
         """
-        written, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
-        minus = written[: -len(written.lstrip(self.catalogue.minus))]
-        units = f"{int(written[len(minus) :]):,}".replace(",", self.catalogue.say("format.thousands"))
-        return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
+        words = self.catalogue
+        signs = {ord(","): words.say("format.thousands"), ord("."): words.decimal, ord(MINUS): words.minus}
+        return number(value, digits).translate(signs)
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
