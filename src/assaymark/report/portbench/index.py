@@ -439,9 +439,9 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
 
 def design_note(index: BenchmarkIndex, board: str) -> str:
     """The test of differences on a leaderboard, autocorrelation of clusters, and the smallest detectable difference."""
-    tests = {item.method.partition("; ")[2].partition(",")[0] for item in index.all("contrast", dimension=board)}
+    tests = {item.method.partition("; ")[2].partition(",")[0] for item in index.all("contrast", board)}
     body = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
-    serial = index.get("order.autocorrelation", dimension=board)
+    serial = index.get("order.autocorrelation", board)
     if t.known(serial):
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
@@ -450,7 +450,7 @@ def design_note(index: BenchmarkIndex, board: str) -> str:
         if serial.detail["order"] == "consecutive":
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
         body.append(text)
-    reach = index.get("order.detectable", dimension=board)
+    reach = index.get("order.detectable", board)
     if t.known(reach):
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
         power = percent(float(reach.detail["power"]))
