@@ -102,7 +102,7 @@ class Index:
 
 def index(
     measurements: Iterable[Measurement], families: Sequence[str] | None = None, agents: Sequence[str] | None = None,
-    dimensions: Sequence[str] | None = None, *, tests: frozenset[str] | None = None,
+    dimensions: Sequence[str] | None = None, tests: frozenset[str] | None = None,
 ) -> Index:  # fmt: skip
     """Build an `Index` of measurements. A certificate has only one claim's part of them, and gives the other names."""
     by_id: dict[str, Measurement] = {}
