@@ -539,7 +539,7 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
     if models is None or not is_outside(agent.model) or unknown_model(agent.model, models) is not None:
         return
     try:
-        check_ready(models[agent.model], agent.args)
+        check_ready(models[agent.model])
     except ModelError as exc:
         yield Problem(f"{place}.model", str(exc))
 

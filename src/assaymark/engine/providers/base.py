@@ -441,10 +441,13 @@ class SdkModel(ABC):
         if call.effort is not None and call.effort not in self.efforts:
             yield f"effort must be one of {', '.join(self.efforts)} (got {call.effort!r})"
 
-    def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """Raise `ModelError` unless the SDK is installed and a key is set; nothing is sent."""
+    def check(self, call: CallSpec) -> None:
+        """Raise `ModelError`, with the problems of the call, unless there are an SDK and a key; nothing is sent."""
         load_sdk(self.provider)
-        transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
+        try:
+            transport(self.provider, call, self._environ)
+        except ModelError as exc:
+            raise ModelError("; ".join([str(exc), *self.problems(call)]), retryable=False, quota=True) from None
 
     async def complete(self, call: CallSpec) -> Reply:
         """Send a call once and return the reply. Raises `ModelError`."""

@@ -130,8 +130,8 @@ class _Layout:
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
-_MID_PLANE: Final = _Layout(36.0, 480.0, MID, (14.0, 210.0), (242.0, 312.0), 64)
-_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_MID_PLANE: Final = _Layout(36.0, 480.0, MID, (14.0, 210.0), (242.0, 312.0), 70)
+_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 90)
 _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 

@@ -393,7 +393,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     if unmatched[20:]:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
-    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
+    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "", stacked=True)
     # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."

@@ -456,8 +456,8 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
         return None
-    positions = last.book.positions if last.book else {}
-    owned = sorted(((symbol, n) for symbol, n in positions.items() if n), key=lambda pair: (-abs(pair[1]), pair[0]))
+    positions = last.book.positions.items() if last.book else ()  # without what rounding left, which prints as 0.00
+    owned = sorted(((symbol, n) for symbol, n in positions if abs(n) >= 0.005), key=lambda one: (-abs(one[1]), one[0]))
     shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in owned[:most]]
     shown += [words.say("accounts.held_more", len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")

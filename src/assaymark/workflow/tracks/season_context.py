@@ -305,7 +305,7 @@ def ask_agents(
     for name, call in looked_at:
         if call.key in pending and name not in absent and call.model in models:
             try:
-                check_ready(models[call.model], call.args)
+                check_ready(models[call.model], call)
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
