@@ -189,14 +189,11 @@ PROMPTFOO = [
     for test, q, who in ((0, "hi", "north"), (0, "hi", "south"), (1, "hi", "north"))
 ]  # fmt: skip
 PROMPTFOO_RUN = {"version": 3, "timestamp": "2026-05-01T00:00:00Z", "prompts": [], "stats": {}, "results": PROMPTFOO}
-ALPACA = [
-    {
-        "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
-        "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
-        "price_per_example": 0.1,
-    }
-    for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))
-]  # fmt: skip
+ALPACA = [{
+    "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
+    "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
+    "price_per_example": 0.1,
+} for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))]  # fmt: skip
 ARENA = [
     {"question_id": "q1", "model": "ash", "judge": "gpt-4-1106-preview", "games": [
         {"user_prompt": "p", "judgment": "...", "score": "A>>B"}, {"user_prompt": "p", "judgment": "", "score": "A>B"},

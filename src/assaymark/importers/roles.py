@@ -222,7 +222,8 @@ class RoleTable:
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                likely = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", in_english(name))}), "")
+                alike = [name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", in_english(name))}]
+                likely = alike[0] if len(alike) == 1 else ""
                 message = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
                 if role == "agent" and not likely and sum(map(self.is_number, free)) > 1:
@@ -248,6 +249,15 @@ class RoleTable:
         if "" in words:
             empty = np.unique(rows[codes == words.index("")])
             self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
+
+    def judge_of_rows(self) -> tuple[list[str], Ints]:
+        """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
+        if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
+            self.problems.refuse()
+            return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
+        self.need("judge")
+        self.problems.refuse()
+        return self.coded("judge", name=True)
 
     def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
         """Replace characters of names that have a meaning in claim ids; invalid or ambiguous names are noted."""
@@ -396,7 +406,7 @@ def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
 # Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
 
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
-                "bothbad", "both_bad", "0", "unentschieden", "empate", "égalité", "平局")  # fmt: skip
+                "bothbad", "both_bad", "0", "unentschieden", "empate", "平局")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
 _SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
@@ -414,9 +424,8 @@ PairOrders = Mapping[str, int]
 def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
-    cells.need("item", "agent_a", "agent_b", "judge", *columns)
-    cells.problems.refuse()
-    judges, judge = cells.coded("judge", name=True)
+    cells.need("item", "agent_a", "agent_b", *columns)
+    judges, judge = cells.judge_of_rows()
     sides = [cells.coded(role, name=True) for role in ("agent_a", "agent_b")]
     items, item = cells.coded("item")
     cells.problems.refuse()
@@ -434,9 +443,8 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
         rule = "must be ab or ba"
         cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{rule} (got {words[row].as_py()!r:.60})"))
     reversed = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
-    value = np.concatenate([
-        _wins(cells, role, first, second, place, way) for role, way in zip(columns, reversed, strict=True)
-    ])  # fmt: skip
+    ways = zip(columns, reversed, strict=True)
+    value = np.concatenate([_wins(cells, role, first, second, place, way) for role, way in ways])
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)

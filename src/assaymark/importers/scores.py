@@ -126,15 +126,6 @@ class _TableParser(RoleTable):
             return "one row a score"
         return "one column a criterion"
 
-    def _judge(self) -> tuple[list[str], Ints]:
-        """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
-        if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
-            self.problems.refuse()
-            return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
-        self.need("judge")
-        self.problems.refuse()
-        return self.coded("judge", name=True)
-
     def _criteria(self) -> tuple[list[str], Ints]:
         """Return the criteria and each row's criterion, from a column if there is one."""
         if "dimension" in self.roles:
@@ -143,7 +134,7 @@ class _TableParser(RoleTable):
 
     def long(self) -> ScoreRecords:
         """Parse a table with one row per score."""
-        judges, judge = self._judge()
+        judges, judge = self.judge_of_rows()
         scores = self.scores(self.roles["score"])
         dimensions, dimension = self._criteria()
         rows = np.arange(scores.size)
@@ -181,7 +172,7 @@ class _TableParser(RoleTable):
                 close = difflib.get_close_matches(name, self.rows.column_names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 self.problems.add(f"--dimensions {name}", f"the table has no such column{hint}")
-        judges, judge = self._judge()
+        judges, judge = self.judge_of_rows()
         scores = np.concatenate([self.scores(name) for name in chosen])
         dimensions, (n, k) = self.names("criterion", chosen), (self.rows.num_rows, len(chosen))
         return self._gather(

@@ -55,7 +55,7 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
     {
         "1": ("1", "1.0", "a", "[[a]]", "slot_1", "slot1", "model_a", "model_1", "assistant_a", "first"),
         "2": ("2", "2.0", "b", "[[b]]", "slot_2", "slot2", "model_b", "model_2", "assistant_b", "second"),
-        "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad"),
+        "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad", "unentschieden", "empate", "平局"),
         "abstain": ("abstain", "abstention"), "invalid": ("invalid", "error"),
     },
 )  # fmt: skip

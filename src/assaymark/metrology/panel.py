@@ -109,10 +109,10 @@ class Design:
         decisions = self.counts.sum(axis=1)
         return [list(g) for g in sorted(parts, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
-    def levels(self, times: Floats) -> Floats:
+    def levels(self, times: Floats, parts: Parts | None = None) -> Floats:
         """Compute agent levels [R, A, K] with clusters weighted by ``times`` [R, G]; NaN outside the main group."""
-        *parts, seated = self.parts()
-        return self._levels_of((*(_weigh(times, part) for part in parts), times @ seated), self.main_group(times))
+        *weighed, seated = parts or self.parts()
+        return self._levels_of((*(_weigh(times, part) for part in weighed), times @ seated), self.main_group(times))
 
     def _levels_of(self, sums: Sequence[Floats], inside: Bools) -> Floats:
         """Compute levels [R, A, K] from sums of `parts` over clusters; NaN outside the main group."""
@@ -197,7 +197,8 @@ class Design:
         g = self.clusters
         if g > _MANY:
             # Levels without each cluster come from the sums over all clusters minus its own.
-            centre, sums = self.levels(np.ones((1, g)))[0], [part.sum(axis=0) - part for part in self.parts()]
+            parts = self.parts()
+            centre, sums = self.levels(np.ones((1, g)), parts)[0], [part.sum(axis=0) - part for part in parts]
             reached = self._linked(self._met.sum(axis=0) - self._met > 0)
             without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
         else:

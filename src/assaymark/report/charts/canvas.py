@@ -248,16 +248,16 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> s
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (columns, *rows):
-        plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
-        writer.writerow([f"'{text}" if isinstance(cell, str) and text[:1] in ("=", "+", "-", "@") else text
-                         for cell, text in zip(row, plain, strict=True)])  # fmt: skip
+        plain = [clean(cell, 200) if isinstance(cell, str) else float(cell) for cell in row]
+        formula = ("=", "+", "-", "@")
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(formula) else cell for cell in plain])
     return out.getvalue()
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
     """Paths over the same days as CSV: a row per day, a column per path."""
     columns = (head, *(name for name, _ in lines))
-    return csv_text(columns, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
+    return csv_text(columns, zip(days, *(nav.tolist() for _, nav in lines), strict=True))
 
 
 # --- one judge among several: ``judges.css`` highlights the judge under the pointer and dims the others ---------------

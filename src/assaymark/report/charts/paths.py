@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -47,14 +48,16 @@ def path_data(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str
     'M0 5l10-.3 10 1.5'
     """
 
-    def tenth(value: int) -> str:
-        text = f"{abs(value) / 10:g}"
-        return ("-" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
+    tenths = np.rint(10 * np.column_stack((xs, ys))).astype(int)
+    x, y = (_tenths(start).strip() for start in tenths[0].tolist())
+    return f"M{x} {y}l{''.join(map(_tenths, np.diff(tenths, axis=0).ravel().tolist())).strip() or '0 0'}"
 
-    tenths = [(round(10 * float(x)), round(10 * float(y))) for x, y in zip(xs, ys, strict=True)]
-    moves = [tenth(b - a) for last, there in pairwise(tenths) for a, b in zip(last, there, strict=True)]
-    rest = "".join(move if not at or move.startswith("-") else f" {move}" for at, move in enumerate(moves))
-    return f"M{tenth(tenths[0][0])} {tenth(tenths[0][1])}l{rest or '0 0'}"
+
+@cache
+def _tenths(value: int) -> str:
+    """Some tenths of a pixel, after a space if there is no minus that sets them apart."""
+    text = f"{abs(value) / 10:g}"
+    return ("-" if value < 0 else " ") + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
 # --- the data with which ``brush.js`` reads a range of days off a figure, instead of from pixels ----------------------
@@ -126,7 +129,7 @@ class _Layout:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
             points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return path_data(xs, np.array([scale(float(values[at])) for at in points]))
+        return path_data(xs, [scale(value) for value in values[points].tolist()])
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)

@@ -16,6 +16,7 @@ from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, LevelMark
 from assaymark.report.datasheet import reading as r
+from assaymark.report.measurements import quantities
 from assaymark.report.records.calls import Lineage
 from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
@@ -351,7 +352,7 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
             Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), quantities("datasheet").get(m.name, {}).get("group", "more")))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
@@ -409,11 +410,9 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     labels = measurement.labels
     delta = labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
-    other = labels.get("condition", "") != r.SAME
-    return (
-        labels.get("prompt") == STRICT, r.RANKS.get(measurement.name, len(r.RANKS)), other, "variant" in labels, step,
-        measurement.id,
-    )  # fmt: skip
+    other, kinds = labels.get("condition", "") != r.SAME, [*quantities("datasheet"), measurement.name]
+    kind = kinds.index(measurement.name)
+    return labels.get("prompt") == STRICT, kind, other, "variant" in labels, step, measurement.id
 
 
 def _inside(measurement: Measurement, value: float) -> bool:

@@ -30,8 +30,10 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
     names, words = list(season.agents), season.words
     for at, agent in enumerate(season.agents.values()):
         index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
-        steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
-        places, wrong = d.decision_links(index.path, steps), [(day, text) for day in steps for text in day.mismatches]
+        wrong = [(step, text) for step in index.steps for text in step.mismatches]
+        listed: dict[str, Sequence[Any]] = {"decisions": index.steps, "ledger": index.lines, "checks": wrong}
+        lists = {kind: d.list_pages(index.path, kind, rows) for kind, rows in listed.items()}
+        places, file = d.decision_links(lists["decisions"]), index.path.removesuffix(".html") + ".csv"
         earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
         if len(names) > 1:
@@ -40,15 +42,14 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
         if data:
             yield file, data
         # All of its decisions, fact checks and mismatches, each page with a link back to the agent.
-        kinds: Sequence[tuple[str, b.Inline, Sequence[Any], Sequence[b.Block]]] = (
-            ("decisions", d.decisions_answer(index), steps, ()),
-            ("ledger", index.say("ledger.answer"), lines, d.ledger_head(index)),
-            ("checks", index.say("reliability.listed", len(wrong)), wrong, ()),
-        )
+        kinds: Sequence[tuple[str, b.Inline, Sequence[b.Block]]] = (
+            ("decisions", d.decisions_answer(index), ()), ("ledger", index.say("ledger.answer"), d.ledger_head(index)),
+            ("checks", index.say("reliability.listed", len(wrong)), ()),
+        )  # fmt: skip
         name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
-        for kind, lead, rows, head in kinds:
+        for kind, lead, head in kinds:
             title, back = index.say(f"further.{kind}", agent=name), b.Linked(name, f"{index.path}#{kind}")
-            for path, some, links in with_pager(d.list_pages(index.path, kind, rows).items(), **named):
+            for path, some, links in with_pager(lists[kind].items(), **named):
                 block: b.Block
                 if kind == "decisions":
                     block = d.decision_listing(index, some)
@@ -112,7 +113,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
              d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first, *_ = d.list_pages(index.path, "decisions", steps)
+        first = f"{index.path.removesuffix('.html')}/decisions.html"
         whole = b.Prose(b.Linked(words.say("decisions.all", len(steps)), first))
         shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
@@ -188,17 +189,16 @@ def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
 
 def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note = index.words, list[b.Block](), index.season.note
+    words, blocks, note, folder = index.words, list[b.Block](), index.season.note, index.path.removesuffix(".html")
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
-        first, *_ = d.list_pages(index.path, "ledger", index.lines)
-        whole = b.Prose(b.Linked(index.say("ledger.all", len(index.lines)), first))
+        whole = b.Prose(b.Linked(index.say("ledger.all", len(index.lines)), f"{folder}/ledger.html"))
         blocks = [d.ledger_table(index, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in index.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
-    bad = [(step, text) for step in index.steps for text in step.mismatches]
-    more = b.Linked(index.say("reliability.all"), next(iter(d.list_pages(index.path, "checks", bad)))) if bad else ""
-    some = [b.verbatim(d.mismatch_words(words, text)) for _, text in bad[:_WRONG]]
+    bad = [text for step in index.steps for text in step.mismatches]
+    more = b.Linked(index.say("reliability.all"), f"{folder}/checks.html") if bad else ""
+    some = [b.verbatim(d.mismatch_words(words, text)) for text in bad[:_WRONG]]
     points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
     judged = index.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
     item = index.get("season.reliability")

@@ -93,10 +93,9 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
     return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
 
 
-def decision_links(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
-    """The address of each decision, by its number."""
-    pages = list_pages(path, "decisions", steps).items()
-    return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
+def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
+    """The address of each decision, by its number, from the pages of all decisions of an agent."""
+    return {step.number: f"{page}#d{step.number}" for page, shown in pages.items() for step in shown}
 
 
 def decisions_answer(index: AgentIndex) -> str:
@@ -141,8 +140,8 @@ def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardLi
     """A list of decisions, with filters for each kind that occurs."""
     words = index.words
     titles = {key: words.word("filter", key) for key in FILTERS}
-    filters = words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
     cards = tuple(decision_group(index, step) for step in steps)
+    filters = words.filters((key for card in cards for key in (card.key, *card.also.split())), titles, len(steps))
     return b.CardList(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
@@ -275,6 +274,7 @@ def ledger_table(
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
     words, rows = index.words, list[b.PageRow]()
+    opened, closed = words.quoted("\n").split("\n")
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -290,7 +290,6 @@ def ledger_table(
         quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
-            opened, closed = words.quoted("\n").split("\n")
             quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         fields = "; ".join(
@@ -474,7 +473,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_links(index.pages[name], index.run.steps[name])[step.number]
+        place = decision_links(list_pages(index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))

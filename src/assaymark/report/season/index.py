@@ -18,9 +18,9 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import MeasurementRow, measurement_links, table_rows
+from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems, paginate_by
-from assaymark.text import NBSP, clean, prose
+from assaymark.text import MINUS, NBSP, clean, number, prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ class Language:
 
     def number(self, value: float, digits: int = 1, sign: bool = False) -> str:
         """A number with fixed decimals and a true minus; 0 has no sign."""
-        value = value if float(f"{value:.{digits}f}") else 0.0
-        return self.catalogue.number(value, f"{'+' if sign and value else ''}.{digits}f")
+        signed = sign and float(f"{value:.{digits}f}")
+        return self.catalogue.number(value, f"{'+' if signed else ''}.{digits}f")
 
     def amount(self, value: float, digits: int = 0) -> str:
         """A count or an amount, with groups of three digits and fixed decimals.
@@ -194,10 +194,9 @@ class Language:
         >>> Language(english()).amount(-101260.5, 1)
         '−101,260.5'
         """
-        written, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
-        minus = written[: -len(written.lstrip(self.catalogue.minus))]
-        units = f"{int(written[len(minus) :]):,}".replace(",", self.catalogue.say("format.thousands"))
-        return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
+        words = self.catalogue
+        signs = {ord(","): words.say("format.thousands"), ord("."): words.decimal, ord(MINUS): words.minus}
+        return number(value, digits).translate(signs)
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
@@ -258,29 +257,12 @@ def round_points(value: float) -> int:
 ROWS: Final = 500
 """Rows of measurements on one page: the same number in every language, so that every page has its translation."""
 
-_GROUPS: Final[Mapping[str, str]] = {
-    "scores": "total composite axis outcome efficiency without",
-    "orders": "contrast lofo.contrast recusal.contrast length.contrast judges.contrast judge.own_family judge.length "
-    "order.autocorrelation order.detectable panel.families panel.alpha panel.generalizability panel.variance kappa "
-    "noise judge_noise",
-    "judges": "self_preference verbosity alone author_probe invalid human.judge human.agreement human.sample "
-    "human.labels human.contrast",
-    "records": "ledger reliability lookahead thrash decisions",
-    "books": "return drawdown excess",
-}
-"""The groups of the filter buttons above the rows, in the order of the rows."""
-
 
 def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    pages = {
-        name if "." in name or name == "contrast" else f"season.{name}": group
-        for group, names in _GROUPS.items()
-        for name in names.split()
-    }
-    rows = table_rows(measurements, {key: key for key in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
+    rows = table_rows(measurements, quantities("season"), hidden=hidden)
     return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 

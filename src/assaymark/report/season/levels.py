@@ -13,7 +13,7 @@ from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
-from assaymark.report.measurements import MeasurementRow
+from assaymark.report.measurements import MeasurementRow, quantities
 from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
@@ -203,18 +203,6 @@ def baseline_words(name: str, words: Language) -> str:
 # --- measurements in words --------------------------------------------------------------------------------------------
 
 
-_FORMS: Final = {
-    "season.return": "+1%", "season.drawdown": "1%", "season.excess": "+3%", "season.author_probe": "1%",
-    "season.invalid": "1%", "season.ledger": "1%", "agent.flagged_texts": "1%", "human.sample": "1%",
-    "season.self_preference": "+1", "season.verbosity": "+1", "contrast": "+1", "lofo.contrast": "+1",
-    "recusal.contrast": "+1", "length.contrast": "+1", "judges.contrast": "+1", "judge.own_family": "+1",
-    "judge.length": "+1", "human.contrast": "+1", "season.kappa": "2", "season.alone": "2",
-    "order.autocorrelation": "2", "panel.alpha": "2", "panel.generalizability": "2", "human.judge": "2",
-    "human.agreement": "2", "panel.families": "0", "season.thrash": "0", "season.lookahead": "0",
-    "season.decisions": "0", "datasheet.gate": "0", "human.labels": "0",
-}  # fmt: skip
-"""The format of a kind of measurement: its decimals (1 by default), a plus if signed, and a percent sign."""
-
 _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 
@@ -245,17 +233,9 @@ def reason_words(item: Measurement, words: Language) -> str:
 
 def formatted_value(item: Measurement, value: float, words: Language) -> str:
     """A value of a measurement, or an end of its interval, in the format of its kind."""
-    form = _FORMS.get(item.name, "1")
+    form = quantities("season").get(item.name, {}).get("form", "1")
     written = words.percent if form.endswith("%") else words.number
     return written(value, int(form.strip("+%")), sign=form.startswith("+"))
-
-
-_BOOKS: Final = (
-    "season.return", "season.drawdown", "season.excess", "season.reliability", "datasheet.gate", "human.sample",
-    "human.agreement", "human.labels", "human.contrast",
-)  # fmt: skip
-_DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
-_ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
 def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRow:
@@ -289,17 +269,18 @@ def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRo
         interval = f"{ends}{level}" if ends else words("state.no interval")
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
     agent, grader = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
-    kind = "guesses" if item.name == "season.author_probe" else "grades"
+    rests_on = quantities("season").get(item.name, {}).get("rests_on", "grades")
     judges = [judge.name for judge in index.run.plan.panel if item.name != "season.without" or judge.name != grader]
     pairs = [(judge, agent if agent in index.agents else "") for judge in judges]
-    if item.name in _ONE_JUDGE:
+    if rests_on in ("grades by judge", "guesses"):
         pairs = [(grader, agent if agent in index.agents else "")]
-    elif item.name in _DECIDED:
-        kind, pairs = "decisions", [(agent, "")]
+    elif rests_on in ("decisions", "none"):
+        pairs = [(agent, "")] if rests_on == "decisions" else []
+    kind = rests_on.partition(" ")[0]
     records = [
         Linked(words(f"measured.{kind}", who=clean(author, 60)), place)
         for author, of in pairs
-        if item.name not in _BOOKS and (place := index.record(kind, author, of))
+        if (place := index.record(kind, author, of))
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
     cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,
