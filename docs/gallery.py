@@ -307,7 +307,7 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
                   if key.startswith(judge) and key.endswith(name)))
         for judge in sorted(found.read.orders)
     ]  # fmt: skip
-    kappa = [book.get(KAPPA, dimension=name) for name in tongues]
+    kappa = [book.get(KAPPA, name) for name in tongues]
     return Entry("mt-bench-repro", {
         "order": order_table(book, Order("plain mean, 1 to 10", overall)),
         "agree_by_tongue": " and ".join(f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f}) in {name}"

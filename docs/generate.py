@@ -1,6 +1,6 @@
 """Regenerate documentation pages from code and finished runs.
 
-python docs/generate.py                          the command line, schemas, columns of a table, what the demo shows
+python docs/generate.py                          the command line, schemas, measurements, columns, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py benchmarks RESULTS.json...  measured speed, from the results of bench/
@@ -31,6 +31,7 @@ from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.report import MAKERS, MAKERS_OF
 from assaymark.importers.roles import LATE, ROLES, SYNONYMS
 from assaymark.records import Measurement, Verdict
+from assaymark.report.measurements import quantities
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
@@ -111,6 +112,38 @@ def makers() -> str:
         words = re.sub(r"\(\?.*?\)", "", pattern).replace("o[134]", "o1|o3|o4").split("|")
         found.append(f"**{maker}** {', '.join(words)}")
     return textwrap.fill(f"{'; '.join(found)} ({MAKERS_OF}).", **WRAPPED)
+
+
+MEASURED = {
+    "metrics": {
+        "Agreement between judges": ("study", "Agreement"), "Judges": ("study", "Judges", "Judges one by one"),
+        "Agents and rankings": (
+            "study", "Agents", "Other explanations", "A family left out", "Held-out judge", "People",
+            "Other anchors, other times", "Conduct",
+        ),
+        "Adversarial controls and style": ("study", "Controls"),
+        "Fact-check of numbers": ("study", "Evidence"), "Datasheet of a judge": ("datasheet",),
+        "PortBench": ("portbench",),
+    },
+    "scoring": {"Measurements": ("season",)},
+}  # fmt: skip
+"""The headings whose table lists measurements: the kind of run, and the groups of its pages if not all."""
+
+CELLS = ("measures", "unit", "reading", "undefined")
+
+
+def measurements(page: str) -> str:
+    """A page on measurements with the rows of its tables as the report's own tables of quantities have them."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    for heading, (kind, *groups) in MEASURED[page].items():
+        rows = [
+            f"| `{name}` | {' | '.join(filter(None, map(row.get, CELLS)))} |\n"
+            for name, row in quantities(kind).items()
+            if "measures" in row and (not groups or row["group"] in groups)
+        ]
+        table = rf"(\n## {heading}\n.*?\n\| measurement \|[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)*"
+        text = re.sub(table, lambda found, rows=rows: found[1] + "".join(rows), text, count=1, flags=re.S)
+    return text
 
 
 ROLES_ARE = {
@@ -403,6 +436,8 @@ def run(arguments: list[str]) -> None:
             fill(DOCS / "check.md", "roles", roles())
             fill(DOCS / "check.md", "makers", makers())
             show_demo()
+            for name in MEASURED:
+                (DOCS / f"{name}.md").write_text(measurements(name))
         case ["capitalbench", folder]:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))
         case ["valueblind", folder]:

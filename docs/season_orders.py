@@ -123,7 +123,7 @@ def gate() -> list[str]:
         found = []
         for _ in range(SEASONS):
             season = played(world, rng)
-            kappa = kappa_measurement(in_range(season.scores), world.plan, level=0.95, rng=rng).value
+            kappa = kappa_measurement(in_range(season.scores), world.plan, rng).value
             found.append((ranked(decided(season)), -1.0 if kappa is None else kappa))
         cells = [percent([one and kappa >= cut for one, kappa in found]) for cut in (-2.0, 0.2, 0.4)]
         lines.append(f"| {name} | {' | '.join(cells)} |")

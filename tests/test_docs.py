@@ -118,12 +118,12 @@ def test_every_allowed_word_and_every_meaning_is_on_the_page():
 
 
 def test_the_measurements_of_a_run_have_a_row(demo):
-    cells = re.findall(r"^\| (`[^|]+`) \| .* \| .* \| .* \|", page("metrics"), re.M)
-    rows = set(re.findall(r"`([a-z0-9_.]+)`", "".join(cells)))
+    rows = set(re.findall(r"^\| `([a-z0-9_.]+)` \| .* \| .* \| .* \|", page("metrics"), re.M))
     assert {item.name for item in Store(RunFolder(demo)).read(MEASUREMENTS)} - rows == set()
     # Controls and probes are not in every run, so the other direction is asked of the code.
-    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "assaymark").rglob("*.py"))
-    assert [name for name in sorted(rows) if f'"{name}"' not in code] == []
+    source = (ROOT / "src" / "assaymark").rglob("*.py")
+    texts = {text for path in source for text in re.findall(r'"[a-z0-9_.]+"', path.read_text(encoding="utf-8"))}
+    assert [name for name in sorted(rows) if not {f'"{name}"', f'"{name.partition(".")[2]}"'} & texts] == []
 
 
 # --- sources and import -----------------------------------------------------------------------------------------------
@@ -165,6 +165,9 @@ def test_pages_are_as_generated(generate):
     assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
     assert block(DOCS / "check.md", "roles") == generate.roles()
     assert block(DOCS / "check.md", "makers") == generate.makers()
+    assert {name: page(name) for name in generate.MEASURED} == {
+        name: generate.measurements(name) for name in generate.MEASURED
+    }
 
 
 def test_the_screens_of_the_first_page_and_the_readme_are_those_of_the_demo_and_the_table(demo, docs_script):
@@ -271,7 +274,7 @@ def test_recipes_run_and_what_they_name_is_where_they_say():
         exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
     named = (
         ("engine/providers/base.py", "class SdkModel"), ("engine/providers/registry.py", "GoogleModel"),
-        ("importers/formats.py", "IMPORTERS"), ("report/study/pages.py", "_TITLES"),
+        ("importers/formats.py", "IMPORTERS"), ("report/quantities/study.toml", "title"),
         ("report/study/pages.py", "def each_page"), ("claims/verdicts.py", "class ClaimType"),
     )  # fmt: skip
     source = ROOT / "src" / "assaymark"

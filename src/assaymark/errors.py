@@ -58,7 +58,7 @@ class InputError(AssayError):
     found but not stored.
     """
 
-    def __init__(self, source: str, problems: Iterable[Problem | str], *, more: int = 0) -> None:
+    def __init__(self, source: str, problems: Iterable[Problem | str], more: int = 0) -> None:
         self.source = source
         self.problems: tuple[Problem, ...] = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
         lines, total = [*map(str, self.problems[:LISTED])], len(self.problems) + more

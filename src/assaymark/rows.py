@@ -388,12 +388,9 @@ def text_body(name: str, data: bytes) -> bytes:
     except UnicodeDecodeError as exc:
         # One problem, at the first line that is not UTF-8: the others have the same cause.
         head, begin = body.split(b"\n", 1)[0].decode("latin-1"), body.rfind(b"\n", 0, exc.start) + 1
-        delimiter, before, column = max(DELIMITERS, key=head.count), [""], ""
+        (delimiter, header), before, column = delimiter_of(head), [""], ""
         with suppress(csv.Error):
-            header, before = (
-                next(csv.reader([text], delimiter=delimiter), []) or [""]
-                for text in (head, body[begin : exc.start].decode())
-            )
+            before = next(csv.reader([body[begin : exc.start].decode()], delimiter=delimiter), []) or [""]
             if begin and head[:1] not in ("{", "[") and 1 < len(header) >= len(before):
                 column = f", column {header[len(before) - 1].strip()}"
         n = sum("\ufffd" in line for line in body.decode("utf-8", "replace").split("\n"))
@@ -520,14 +517,7 @@ def _read_delimited(
         body, delimiter = b"\n" + body[directive.end() :], delimiter or directive[1].decode()
     end = body.find(b"\n", _SNIFFED)
     start = (body if end < 0 else body[:end]).decode("utf-8")
-    header: list[str] = []
-    with long_cells():
-        for character in (delimiter,) if delimiter else DELIMITERS:
-            with suppress(csv.Error):
-                rows = csv.reader(io.StringIO(start, newline=""), delimiter=character)
-                cells = next((row for row in rows if row), [])
-                header, delimiter = (cells, character) if len(cells) > len(header) else (header, delimiter)
-    delimiter = delimiter or DELIMITERS[0]
+    delimiter, header = delimiter_of(start, (delimiter,) if delimiter else DELIMITERS)
     names = [cell.strip() or f"column {k}" for k, cell in enumerate(header, start=1)]
     first = len(start) - len(start.lstrip("\r\n"))
     _check_names(name, f"line {start.count(chr(10), 0, first) + 1}", names)
@@ -552,6 +542,17 @@ def _read_delimited(
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)
+
+
+def delimiter_of(text: str, choices: Sequence[str] = DELIMITERS) -> tuple[str, list[str]]:
+    """Return the delimiter that makes most cells of the first row that is not empty, and those cells."""
+    found = {choices[0]: list[str]()}
+    with long_cells():
+        for character in choices:
+            with suppress(csv.Error):
+                rows = csv.reader(io.StringIO(text, newline=""), delimiter=character)
+                found[character] = next((row for row in rows if row), [])
+    return max(found.items(), key=lambda one: len(one[1]))
 
 
 def _row_starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
@@ -593,12 +594,9 @@ def _parse_arrow(name: str, body: bytes, width: int, delimiter: str, quoted: boo
         try:
             table = pacsv.read_csv(
                 pa.BufferReader(body if body.endswith((b"\n", b"\r")) else body + b"\n"),
+                # One block needs no threads, so none is alive if an error ends the process.
                 pacsv.ReadOptions(
-                    # One block needs no threads, so none is alive if an error ends the process.
-                    column_names=names,
-                    skip_rows_after_names=1,
-                    block_size=size,
-                    use_threads=len(body) > size,
+                    use_threads=len(body) > size, block_size=size, column_names=names, skip_rows_after_names=1
                 ),
                 pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted, invalid_row_handler=note),
                 pacsv.ConvertOptions(

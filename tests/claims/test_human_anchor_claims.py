@@ -85,7 +85,7 @@ def test_judges_that_all_favour_an_agent_are_contradicted() -> None:
         assert any("3 human graders of this study see less than half" in text for text in one.reasons)
     alone = decide_claims([m for m in measurements if not m.name.startswith("human.")], world(liking=0.9)[1], "0" * 64)
     assert {one.claim.id: one.publication_level for one in alone}[ABOVE] == "qualified"
-    item = index(measurements).get("human.contrast", dimension="aggregate", high="ash", low="birch")
+    item = index(measurements).get("human.contrast", "aggregate", high="ash", low="birch")
     assert item is not None
     assert -0.5 < item.value < 0.5
     assert item.detail["rectifier"] == pytest.approx(-0.9, abs=0.25)  # judges favour ash by that much
@@ -151,7 +151,7 @@ def test_five_graders_who_see_alike_stand_for_others(tastes: tuple[float, ...], 
     one = verdicts[ABOVE]
     assert one.human_anchor == "confirms"
     assert f"It is ordered as {who} would order it" in next(c.text for c in one.conditions if c.id == "people")
-    item = index(measurements).get("human.contrast", dimension="aggregate", high="ash", low="birch")
+    item = index(measurements).get("human.contrast", "aggregate", high="ash", low="birch")
     assert item is not None
     # Five own differences are tested by their own spread, not by that of cycles alone.
     assert ("p_graders" in item.detail) == (len(tastes) == 5)
@@ -219,10 +219,10 @@ def test_each_judge_stands_beside_people() -> None:
     measurements, _ = world(liking=0.9)
     known = index(measurements)
     for judge in JUDGES:
-        item = known.get("human.judge", dimension="aggregate", judge=judge)
+        item = known.get("human.judge", "aggregate", judge=judge)
         assert item is not None
         assert item.n == 120
         assert item.detail["bias"]["estimate"] == pytest.approx(0.3, abs=0.12)  # 0.9 on one of three agents
         assert item.detail["bias_by_family"]["maker-ash"]["estimate"] == pytest.approx(0.9, abs=0.2)
-        assert item.detail["ceiling"][0] == known.get("human.agreement", dimension="aggregate").value
+        assert item.detail["ceiling"][0] == known.get("human.agreement", "aggregate").value
     assert sum(m.name == "human.contrast" for m in measurements) == 6  # on the one criterion and the overall score

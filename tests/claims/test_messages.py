@@ -76,8 +76,8 @@ def test_names_are_listed_and_sentences_stand_in_sentences():
     assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner, cut=0.4)
     assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}", "braces in a value stay"
     # One and several are chosen by n.
-    one = phrase("claim.condition.probe", judges=("ash",), n=1)
-    two = phrase("claim.condition.probe", judges=("ash", "birch"), n=2)
+    one = phrase("claim.condition.probe", 1, judges=("ash",))
+    two = phrase("claim.condition.probe", 2, judges=("ash", "birch"))
     assert english().render(one) == "Blinding is incomplete: ash names the author of a record more often than chance."
     assert english().join([one, two]).endswith("ash and birch name the author of a record more often than chance.")
 

@@ -154,10 +154,10 @@ def test_without_a_key_nothing_is_sent_and_the_own_key_does_not_go_to_an_address
     with pytest.raises(ModelError, match=f"needs a key: set the environment variable {case.key_env}") as caught:
         asyncio.run(bare.complete(case.call()))
     assert (caught.value.quota, caught.value.retryable) == (True, False)
-    with pytest.raises(ModelError, match=f"{case.name} needs a key"):
-        bare.check()
-    bare.check({"base_url": "http://127.0.0.1:8000/v1"})
-    case.made("http://127.0.0.1:9").check()
+    with pytest.raises(ModelError, match=f"{case.name} needs a key.*; effort must be .*none at all"):
+        bare.check(case.call(effort="none at all"))
+    bare.check(case.call(args={"base_url": "http://127.0.0.1:8000/v1"}))
+    case.made("http://127.0.0.1:9").check(case.call())
     assert CANARY not in repr(case.made("http://127.0.0.1:9"))
     for key in ("short", "two words here", "new\nline-here"):
         with pytest.raises(ModelError, match=f"{case.key_env} holds no key") as caught:

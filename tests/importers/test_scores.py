@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -91,7 +92,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     "labels of more than two kinds": (text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
      ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"]),
     "decimal commas, in lines as an editor counts them": (
-     b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
+     b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3.0;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
      ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
     "a score far from all others": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 4e7)]), (),
      ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale"]),
@@ -103,10 +104,10 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 2, score: 99 lies outside the other scores, 1 to 5 (one of 12 such scores); correct it"]),
     "a score off the scale in the column of a judge": (text([(f"q{q}", "ash", 1 + q % 5, 40 - q) for q in range(9)],
      "item,agent,gpt-4o,claude-3"), SCALE, ["line 2, claude-3: 40 lies outside 1..5"]),
-    "decimal commas everywhere": ("item;agent;judge;score\n" + "q;a;j;3,5\n" * 9 + "q;a;j;4,0\n", (),
-     ["scores.csv: line 2, score: text where scores belong (got '3,5', and 9 more like it); write it with a decimal"]),
-    "many labels": (text(scores(lambda q, *_: f"{q} %", items=9)), (),
-     ["assaymark: scores.csv: score: holds the labels 0 %, 1 %, 2 %, 3 %, 4 % and 4 more; write them as numbers"]),
+    "decimal commas everywhere": ("item;agent;judge;score\n" + "q;a;j;3,500\n" * 9 + "q;a;j;4,000\n", (),
+     ["scores.csv: line 2, score: text where scores belong (got '3,500', and 9 more like it); write it with a dec"]),
+    "many labels": (text(scores(lambda q, *_: f"{q} of 9", items=9)), (),
+     ["assaymark: scores.csv: score: holds the labels 0 of 9, 1 of 9, 2 of 9, 3 of 9, 4 of 9 and 4"]),
     "no header": ("q1,ash,gpt-4o,3\nq2,ash,gpt-4o,4\n", (),
      ["assaymark: scores.csv: header: no name of a column is known (the table has 'q1', 'ash', 'gpt-4o', '3'); the"]),
     "cells that nothing separates": ("item agent judge score\nq1 ash gpt-4o 3\n", (),
@@ -161,6 +162,8 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 2, order: must be ab or ba (got 'sideways')"]),
     "no verdict that can be read": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (),
      ["winner: no verdict of 1 can be read (zebra 1)"]),
+    "winners in several columns": ("id,model_a,model_b,winner_model_a,winner_tie\nq,a,b,1,0\n", ("--judges", "people"),
+     ["header: no column is the winner", "say which with --map winner=COLUMN"]),
     "rows of other lengths": (f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,
      ["line 26: has 2 cells (the header has 4; it begins 'q9'); add what is missing",
      "line 27: has 5 cells (the header has 4; it begins 'q9'); quote a cell that holds ','"]),
@@ -186,10 +189,15 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     ("item,agent", "item,LLM", "agent = LLM"), ("\nq1,", "\n,,,\n,,,\nq1,", "rows without a value, left out: 8"),
     ("claude-3", "o3", "cannot be measured: All judges are of one family; two are needed. Add a judge"),
     (",3\n", ",n.a.\n", "one criterion: 18 scores"), (",3\n", ",#N/A\n", "one criterion: 18 scores"),
+    (HEAD, "Frage,Modell,Prüfer,Bewertung", "agent = Modell, judge = Prüfer, item = Frage, score = Bewertung"),
+    (HEAD, "问题,模型,评委,评分", "agent = 模型, judge = 评委"), (",3\n", ',"2,75"\\n', "decimal commas are"),
+    (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
 ])  # fmt: skip
-def test_what_people_write_is_read(old, new, said, tmp_path, capsys):
-    (tmp_path / "s.csv").write_text(text(GOOD).replace(old, new))
-    assert main(["check", str(tmp_path / "s.csv"), *SCALE, "--out", str(tmp_path / "run")]) == 0
+def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):
+    reader, writer = os.pipe()
+    os.write(writer, re.sub(old, new, text(GOOD)).encode())
+    os.close(writer)
+    assert main(["check", f"/dev/fd/{reader}", *SCALE, "--out", str(tmp_path / "run")]) == 0
     assert said in " ".join(capsys.readouterr().out.split())
 
 

@@ -102,12 +102,8 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     ]
     rows, flat = read_rows(json.dumps(objects).encode()), read_rows(json.dumps(objects).encode(), nested=False)
     assert rows.table.column_names == ["dim", "id", "response.score", "response.by.name", "tags", "gpt-4.1.x"]
-    cells = {
-        "dim+id": ["tone+1", "risk+2"],
-        "response.score": ["4", "2.5"],
-        "tags": ['["a", 1]', None],
-        "tags.0": ["a", None],
-    }
+    cells = {"dim+id": ["tone+1", "risk+2"], "response.score": ["4", "2.5"], "tags": ['["a", 1]', None],
+             "tags.0": ["a", None]}  # fmt: skip
     assert {name: rows.column(name).to_pylist() for name in cells} == cells
     assert rows.said == ("objects read as dotted columns: response, gpt-4.1", "kept as JSON text: tags")
     assert flat.table.column_names == ["dim", "id", "response", "tags", "gpt-4.1"]
@@ -135,9 +131,7 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     (zstandard.compress(delimited(","))[:-9], r"damaged Zstandard \(it ends in the middle\); fetch the file again"),
     (packed(pq.write_table)[:-4], "is no Parquet file, or it is damaged: its end is missing"),
     (json.dumps(PLAIN, indent=1).encode()[:-20], r"line 10: not JSON: .*it ends in the middle, fetch the file again"),
-    ("a,b\n1,2\n".encode("utf-16"), "is text in UTF-16: save it as UTF-8"),
-    ("a,b\n1,2\n".encode("utf-16-le"), "is text in UTF-16: save it as UTF-8"),
-    ("a,b\n1,2\n".encode("utf-16-be"), "is text in UTF-16: save it as UTF-8"),
+    *(("a,b\n1,2\n".encode(f"utf-16{end}"), "is text in UTF-16: save it as UTF-8") for end in ("", "-le", "-be")),
     ("item,agent\nq1,René\nq2,Zoë\n".encode("latin-1"),
      r"^s: line 2, column agent: not UTF-8 \(byte 0xe9, as Latin-1 'René'; lines: 2\); save the file as UTF-8$"),
     (b"# of 2024\na,b\n1,2\n3,4\n5,6\n", "^s: line 1: holds 1 of the 2 cells that each row below has; the first line"),
@@ -177,18 +171,13 @@ def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
 
 # Logs of tools
 
-HARNESS = [
-    {
-        "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
-        "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
-        "prompt_hash": "b", "target_hash": "c", "exact_match": score,
-    }
-    for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))
-]  # fmt: skip
-GRADED = [
-    {"pass": True, "score": score, "reason": "r", "assertion": {"type": "llm-rubric", **more}}
-    for score, more in ((0.5, {"value": "clear"}), (1, {"metric": "tone"}))
-]
+HARNESS = [{
+    "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
+    "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
+    "prompt_hash": "b", "target_hash": "c", "exact_match": score,
+} for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))]  # fmt: skip
+GRADED = [{"pass": True, "score": score, "reason": "r", "assertion": {"type": "llm-rubric", **more}}
+          for score, more in ((0.5, {"value": "clear"}), (1, {"metric": "tone"}))]  # fmt: skip
 PROMPTFOO = [
     {
         "promptIdx": 0, "testIdx": test, "testCase": {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]},
@@ -200,14 +189,11 @@ PROMPTFOO = [
     for test, q, who in ((0, "hi", "north"), (0, "hi", "south"), (1, "hi", "north"))
 ]  # fmt: skip
 PROMPTFOO_RUN = {"version": 3, "timestamp": "2026-05-01T00:00:00Z", "prompts": [], "stats": {}, "results": PROMPTFOO}
-ALPACA = [
-    {
-        "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
-        "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
-        "price_per_example": 0.1,
-    }
-    for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))
-]  # fmt: skip
+ALPACA = [{
+    "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
+    "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
+    "price_per_example": 0.1,
+} for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))]  # fmt: skip
 ARENA = [
     {"question_id": "q1", "model": "ash", "judge": "gpt-4-1106-preview", "games": [
         {"user_prompt": "p", "judgment": "...", "score": "A>>B"}, {"user_prompt": "p", "judgment": "", "score": "A>B"},

@@ -143,7 +143,7 @@ def of_judges(world: World, name: str, seeds: int) -> list[dict[str, Measurement
 
     def one(seed: int) -> dict[str, Measurement]:
         season = drawn(world, seed)
-        items = tracks.judge_measurements(season.totals(), world.families, season.tokens, level=0.95)
+        items = tracks.judge_measurements(season.totals(), world.families, season.tokens)
         return {item.labels["judge"]: item for item in items if item.name == name}
 
     return over_seeds(one, range(seeds))
@@ -222,7 +222,7 @@ def probed(taken: list[str], weeks: int) -> Measurement:
                            call_key="k")
         for at, guess in enumerate(taken) for week in range(weeks)
     ]  # fmt: skip
-    (one,) = tracks.probe_measurements(guesses, level=0.95)
+    (one,) = tracks.probe_measurements(guesses)
     return one
 
 

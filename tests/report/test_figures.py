@@ -46,8 +46,7 @@ def used(names, rows):
 
 FORESTS = (
     # The fill of a square is the permission; an undefined kappa is a dashed box with its reason.
-    ({"status": "publish"}, ('class="mh gap"',)),
-    ({"status": "methodology"}, ('class="open mqs"',)),
+    ({"status": "publish"}, ('class="mh gap"',)), ({"status": "methodology"}, ('class="open mqs"',)),
     ({"status": "halt"}, ('class="open mns"',)),
     ({"value": None, "interval": None, "bootstrap": None, "status": "halt", "state": "not measurable: one family"},
      ("not measurable: one family", 'class="void"', "no number")),
@@ -235,6 +234,12 @@ def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_wit
 
 # --- agents of a season -----------------------------------------------------------------------------------------------
 
+
+def drawn_at(*made):
+    """The wide, the middle and the narrow drawing of a path."""
+    return re.findall("<svg.*?</svg>", "".join(charts.nav_figure(*made, "t", "d")), re.DOTALL)
+
+
 WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
 AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 
@@ -247,11 +252,11 @@ def chart(*navs: list[float]) -> tuple:
 
 @given(st.lists(st.floats(0.2, 5.0), min_size=2, max_size=700))
 def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
-    for svg in charts.nav_figure(*chart(nav, [1.0] * len(nav)), "t", "d"):
+    for svg in drawn_at(*chart(nav, [1.0] * len(nav))):
         heights = [y for _, y in points_of(svg, "nav")]
         values = 100 * np.array(nav) / nav[0]
         marks = charts.nav_ticks(min(100.0, values.min()), max(100.0, values.max()), most=6)
-        bottom = 210.0 if "n-w" in svg else 176.0
+        bottom = 176.0 if "n-n" in svg else 210.0
         first, last, low = (
             bottom - (value - marks[0]) / (marks[-1] - marks[0]) * (bottom - 14.0)
             for value in (100.0, values[-1], values[int(charts.drawdowns(np.array(nav)).argmin())])
@@ -263,7 +268,7 @@ def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=8))
 def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
-    for svg in charts.nav_figure(*chart(*[[1.0, end] for end in ends]), "t", "d"):
+    for svg in drawn_at(*chart(*[[1.0, end] for end in ends])):
         heights = sorted(map(float, re.findall(r'<text class="[^"]*" x="[\d.]+" y="([\d.]+)">[a-h] \+1 %', svg)))
         assert len(heights) == len(ends)
         assert all(b - a >= 16.9 for a, b in pairwise(heights))
@@ -292,7 +297,7 @@ def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_
     assert len(ticks) <= 7
     words = "Beginn", "f", "d", "{:g}".format, ()
     made = ("a", np.linspace(1, 2, few + 1), "+1 %", "own", "")
-    for svg in charts.nav_figure("n", [made], words, "t", "d"):
+    for svg in drawn_at("n", [made], words):
         drawn = re.findall(r'<text class="tk(?: (a\w))?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)
         (_, start, _), (anchor, second, text), *_ = drawn
         left = float(second) - text_width(text, 12) / (1 if anchor == "ae" else 2)

@@ -88,7 +88,7 @@ def test_a_board_says_how_it_is_tested_what_depends_and_what_can_be_detected():
     note = portbench.stage_tables(EIGHT)[0].blocks[-1].body
     assert note.startswith("Differences: moderated cluster t. Autocorrelation of neighbouring clusters: ")
     assert "Smallest detectable difference (power 80" in note
-    item = EIGHT.get("order.autocorrelation", dimension="all")
+    item = EIGHT.get("order.autocorrelation", "all")
     serial = replace(item, detail={**item.detail, "order": "consecutive", "lags": [0.31, 0.2, 0.1, 0.05]})
     turned = portbench.BenchmarkIndex.of(replace(EIGHT.run, measurements=(serial,)))
     assert "Autocorrelation of clusters at lags 1 to 4: 0.31, 0.20, 0.10, 0.05" in portbench.design_note(turned, "all")

@@ -233,7 +233,7 @@ def profile_named(name: str) -> Profile:
     return PROFILES[name]
 
 
-def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = "paper") -> tuple[float, float]:
+def exposures(w: ArrayLike, classes: Sequence[str], convention: Convention = "paper") -> tuple[float, float]:
     """Compute the weight in equities and crypto together, and in bonds and cash together.
 
     Parameters

@@ -188,7 +188,7 @@ def clip(value: float) -> float:
     return min(1.0, max(0.0, float(value)))
 
 
-def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention = "paper") -> float:
+def weight_accuracy(w: ArrayLike, w_star: ArrayLike, convention: Convention = "paper") -> float:
     """Accuracy of weights against the oracle's: 1 minus half the sum of absolute differences (section C.1).
 
     The value is the share of the portfolio that both have in common: 1 for equal weights, 0 for nothing in common.
@@ -242,7 +242,7 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
 
 
 def inter_class_score(
-    w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, convention: Convention = "paper"
+    w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], convention: Convention = "paper"
 ) -> float:
     """Inter-class score: credit for classes that hedge each other (equations 10 and 11).
 
@@ -271,7 +271,7 @@ def inter_class_score(
 
 
 def s3_score(
-    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, alpha: float = 0.5,
+    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], alpha: float = 0.5,
     convention: Convention = "paper",
 ) -> float:  # fmt: skip
     """Weight optimisation: accuracy against the oracle, and the two layers of correlation (equations 6 and 8).
@@ -354,7 +354,7 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
     return clip((1.0 - across) / 2.0)
 
 
-def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
+def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], penalty: float = 0.1) -> float:
     """Cross-stage error propagation score: the mean of the five stages minus a penalty on every drop to the next stage.
 
     Of two models with the same mean, the one whose stages differ more scores lower; a rise costs nothing (section C.1,

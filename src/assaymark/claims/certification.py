@@ -134,7 +134,7 @@ def certificates(verdicts: Iterable[Verdict], index: Index, study: Study) -> Ite
 def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | None = None) -> Mapping[str, JSON]:
     """Return the certificate of one verdict as plain JSON, from which `assaymark.claims.verify` recomputes it."""
     cache, claim, kind = {} if cache is None else cache, verdict.claim, kind_of(verdict.claim)
-    rules = Rules.of(study, preregistered=verdict.preregistered)
+    rules = Rules.of(study, verdict.preregistered)
     prepare_human_tests(study, index, rules)
     # The measurements behind the verdict, and those that recomputing it under all rules needs
     used, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")

@@ -172,7 +172,7 @@ def distinctness(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rul
     """Test whether judges distinguish a dimension from their overall impression, and whether it has more than that."""
     if claim.dimension == AGGREGATE or len(index.dimensions) < 2:
         return Finding("distinct", "not-applicable")
-    item = index.get("dimension.distinct", dimension=claim.dimension)
+    item = index.get("dimension.distinct", claim.dimension)
     ids = () if item is None else (item.id,)
     if item is None or item.state.startswith("not measurable"):
         if not index.panel.get("in_parts"):
@@ -266,7 +266,7 @@ def cluster_findings(claim: Claim, evidence: ClaimEvidence, index: Index) -> lis
     counts = [int(detail.get("clusters", FEW_CLUSTERS + 1)) for pair, detail in details if pair.row.testable]
     if not counts:
         return findings
-    item = index.get("order.autocorrelation", dimension=claim.dimension)
+    item = index.get("order.autocorrelation", claim.dimension)
     serial = item is not None and item.detail.get("order") == "consecutive"
     few = min(counts)
     if few <= FEW_CLUSTERS:
@@ -580,7 +580,7 @@ def _human_contrasts(fields: Fields, index: Index) -> tuple[list[Measurement], f
 
 
 def _human_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None:
-    sample = index.get("human.sample", dimension=fields.claim.dimension)
+    sample = index.get("human.sample", fields.claim.dimension)
     if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
         return None
     if not has_human_test(fields):
@@ -618,7 +618,7 @@ def _human_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None
         more = "clusters" if None in needed else "about" if most > n else "suffices"
         values = {**known_by, "more": more, "needed": most}
         return Finding("human_anchor", state, None, (condition,), ids, (), values)
-    agreed = index.get("human.agreement", dimension=fields.claim.dimension)
+    agreed = index.get("human.agreement", fields.claim.dimension)
     status = None if agreed is None else rules.status(agreed.value)
     lifts, ids, difference = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
     if len(there) == 1:

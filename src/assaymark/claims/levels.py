@@ -60,9 +60,9 @@ class Index:
         """Return every measurement of this name."""
         return self.by_name.get(name, ())
 
-    def get(self, name: str, **labels: str) -> Measurement | None:
-        """Return the measurement ``name`` with exactly these labels; None if there is none."""
-        return self.by_id.get(measurement_id(name, labels))
+    def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
+        """Return the measurement ``name``, of a dimension, with exactly these other labels; None if there is none."""
+        return self.by_id.get(measurement_id(name, {"dimension": dimension, **labels} if dimension else labels))
 
     def contrast(self, dimension: str, first: str, other: str) -> Measurement:
         """Return the contrast of two agents on a dimension, in either direction."""
@@ -101,7 +101,7 @@ class Index:
 
 def index(
     measurements: Iterable[Measurement], families: Sequence[str] | None = None, agents: Sequence[str] | None = None,
-    dimensions: Sequence[str] | None = None, *, tests: frozenset[str] | None = None,
+    dimensions: Sequence[str] | None = None, tests: frozenset[str] | None = None,
 ) -> Index:  # fmt: skip
     """Build an `Index` of measurements. A certificate has only one claim's part of them, and gives the other names."""
     by_id: dict[str, Measurement] = {}
@@ -198,14 +198,14 @@ class Rules:
 
     def status(self, kappa: float | None) -> AgreementStatus:
         """Return the status of an agreement value under these cut-offs."""
-        return agreement_status(kappa, publish=self.publish, halt=self.halt)
+        return agreement_status(kappa, self.publish, self.halt)
 
     def claims_scale(self, scale: str) -> bool:
         """True if rankings are claimed on a scale, which makes it part of the test family."""
         return self.scales is None or scale in self.scales
 
     @classmethod
-    def of(cls, study: Study, *, preregistered: bool = True) -> Rules:
+    def of(cls, study: Study, preregistered: bool = True) -> Rules:
         """Return the rules of a study's plan."""
         dimensions, plan = study.claims.dimensions, study.inference
         return cls(
@@ -261,7 +261,7 @@ def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
     return variants
 
 
-def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
+def other_tests(rules: Rules, measured: Collection[str], dimensions: bool) -> dict[str, Rules]:
     """Return rules with the other ``measured`` tests, and with other alpha shares if dimensions are claimed."""
     there = (row for row in _OTHER_TESTS if row[1] in measured)
     variants = [(name, replace(rules, test=test, source=source)) for name, test, source in there]
@@ -283,7 +283,7 @@ def threshold(alpha: float) -> str:
     return f"{alpha:.3g} needed".replace("0.", ".", 1)
 
 
-def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
+def agreement_status(kappa: float | None, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
     """Return the status that the panel's agreement permits (ValueBlindBench section 3.7).
 
     Parameters
@@ -311,7 +311,7 @@ def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float =
 
 
 def publication_level(
-    agreement: str, stability: str, adversarial: str, *, asserts_order: bool, significance_tested: bool = True
+    agreement: str, stability: str, adversarial: str, asserts_order: bool, significance_tested: bool = True
 ) -> Level:
     """Return the publication level of a claim (ValueBlindBench section 3.8, completed for cases that it leaves open).
 

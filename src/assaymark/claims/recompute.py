@@ -217,6 +217,10 @@ def _with_value(item: Measurement, value: float | None) -> Measurement:
     return replace(item, value=value, state="ok")
 
 
+def _with_detail(item: Measurement, detail: Mapping[str, Any], **changed: Any) -> Measurement:
+    return replace(item, detail={**item.detail, **detail}, **changed)
+
+
 class Recomputation:
     """Recomputes the measurements of a certificate; differences and unverifiable parts are recorded in ``found``."""
 
@@ -330,7 +334,7 @@ class Recomputation:
             else:
                 condition = "over so many clusters" if self.complete else "where grades are missing"
                 check.assume(f"p-values of the {words} {condition} are")
-        item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
+        item = _with_detail(item, {name: p for name, p in tests.items() if name in stated}, n=n)
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
         variance = self._check(item, "variance", spread)
         check.assume(_GIVEN["contrast"])
@@ -340,10 +344,10 @@ class Recomputation:
             check.compare(f"state of the {what}", item.state, state)
             self._check(item, "gap", gap)
             p_values = {name: self._check(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
-            return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **p_values})
+            return _with_detail(item, p_values, value=None, state=state, low=None, high=None)
         gap = check.compare(what, item.value, gap)
         test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
-        detail = dict(item.detail) | self._retest(item, test, gap)
+        detail = self._retest(item, test, gap)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
@@ -351,10 +355,10 @@ class Recomputation:
                 check.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
         elif "others" in item.detail:
             check.assume("differences on the other dimensions are")
-        if not self.consecutive and "p_own_variance" in detail:
-            p = _moderated({}, variance, clusters).p(gap)
-            detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
-        return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
+        if not self.consecutive and "p_own_variance" in item.detail:
+            own, p = item.detail["p_own_variance"], _moderated({}, variance, clusters).p(gap)
+            detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", own, p)
+        return self._interval(_with_detail(item, detail, value=gap, state="ok"), test)
 
     def _serial(self, item: Measurement, means: Floats) -> _TTest:
         """Return the t-test with the stated effective number of clusters, taken singly or in blocks of two."""
@@ -430,7 +434,7 @@ class Recomputation:
                 test = _TTest(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
-            item = replace(item, detail=detail | self._retest(item, test, item.value))
+            item = _with_detail(item, self._retest(item, test, item.value))
             checks.assume("variances without each judge family, and p-values adjusted over all pairs without it, are")
             scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
@@ -439,7 +443,7 @@ class Recomputation:
         same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
         detail |= self._retest(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
         if name == "recusal.contrast":
-            return self._interval(replace(item, detail=detail), test)
+            return self._interval(_with_detail(item, detail), test)
         if "slopes" in detail:
             checks.assume("words about style are")
         elif name == "length.contrast":
@@ -449,13 +453,13 @@ class Recomputation:
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
             detail["word"] = checks.compare(f"word for the {_describe(item)}", detail.get("word"), word)
-        return replace(item, detail=detail)
+        return _with_detail(item, detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """Check that an adjusted p-value lies between the p-value and ``tests`` times the p-value."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        return replace(item, detail={**item.detail, name: self._check(item, name, bounded, "adjusted p")})
+        return _with_detail(item, {name: self._check(item, name, bounded, "adjusted p")})
 
     # Measurements other than contrasts of two agents.
 
@@ -476,7 +480,7 @@ class Recomputation:
         n = checks.compare(f"n of the {name}", item.n, int(counts.sum()))
         value = checks.compare(name, item.value, float(tested.difference[0]))
         item = self._bounds(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
-        return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
+        return _with_detail(_with_value(item, value), {"p": p}, n=n)
 
     def _shares(self, item: Measurement) -> Measurement:
         """Recompute shares, counts and what depends on them."""
@@ -558,7 +562,7 @@ class Recomputation:
         if item.detail.get("needed") is not None:
             checks.assume("numbers of labelled cycles needed are")
         value = checks.compare(label, item.value, again.estimate)
-        item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
+        item = _with_detail(item, {"p": p, "judges": judges}, value=value)
         return self._bounds(item, again.low, again.high)
 
     # Relations between measurements.
@@ -584,16 +588,16 @@ class Recomputation:
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
                 checks.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
-                item = replace(item, detail={**item.detail, "triggered": triggered})
+                item = _with_detail(item, {"triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
                 p_holm = checks.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
                 flat, alpha = item.low is None, self.rules.cell_alpha
                 outcome = cell_outcome(
-                    item.labels["cell"], item.value, float(tested), p_holm, flat=flat, cells=limits, alpha=alpha
+                    item.labels["cell"], item.value, float(tested), p_holm, flat, cells=limits, alpha=alpha
                 )
                 checks.compare(f"outcome of the {name}", str(item.detail.get("outcome")), outcome)
-                item = replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
+                item = _with_detail(item, {"p_holm": p_holm, "outcome": outcome})
             again.append(item)
         by_id = {item.id: item for item in again}
         for halo in again:

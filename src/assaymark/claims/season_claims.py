@@ -157,7 +157,7 @@ class SeasonClaims:
         if informed:
             judges = tuple(measurement.labels["judge"] for measurement in informed)
             status = "construct-sensitive"
-            conditions.append(("controls", phrase("claim.condition.probe", judges=judges, n=len(judges))))
+            conditions.append(("controls", phrase("claim.condition.probe", len(judges), judges=judges)))
         adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in informed))
         parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = parts
@@ -205,7 +205,7 @@ class SeasonClaims:
             fields = with_human_test(self.judge_fields(claim, rules), index, rules)
             # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
-            scope = phrase("claim.scope", n=judges.n) if ours and judges is not None else ""
+            scope = phrase("claim.scope", judges.n) if ours and judges is not None else ""
             statement, withheld, cause = kind.season(claim, fields, index, rules, scope)
             causes = [cause, *_bias_reasons(fields)]
             if alike:
@@ -260,11 +260,11 @@ class SeasonClaims:
             if judge in gone:
                 continue
             n = sum(no for no, _ in detail["lacking"].values())
-            yield _finding("missing-replies", phrase("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+            yield _finding("missing-replies", phrase("claim.condition.missing", n, judge=judge, of=detail["records"]))
             for agent, p in detail["p_more"].items():
                 if p <= self.gates.alpha:
                     no, asked = detail["lacking"][agent]
-                    text = phrase("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
+                    text = phrase("claim.condition.uneven", no, judge=judge, agent=agent, of=asked)
                     yield _finding("missing-replies", text)
 
     def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ class SeasonClaims:
         items = {other.labels["agent"]: other for other in self.known.named(rule.FLAGGED) if other.value}
         for agent in sorted(items.keys() & {*agents}):
             item = items[agent]
-            text = phrase("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
+            text = phrase("claim.condition.flagged", int(item.detail["count"]), agent=agent, of=item.n)
             yield replace(_finding("flagged-texts", text), measurements=(item.id,))
 
     # Bands of totals, and returns against a baseline
@@ -287,7 +287,8 @@ class SeasonClaims:
             reach = None if detail.get("reach") is None else float(detail["reach"])
             agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
             lowest, highest, band = (phrase(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
-            key, more = "contested", dict[str, Value](lowest=lowest, highest=highest)
+            key: str = "contested"
+            more: dict[str, Value] = {"lowest": lowest, "highest": highest}
             if agreed:
                 key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
             elif lowest == highest:
@@ -424,7 +425,7 @@ def _bias_reasons(fields: Fields) -> Iterator[Phrase]:
         elif result.state == "turns-without-own-family":
             yield phrase("claim.reason.own_family.turns")
         elif result.state == "no-disinterested-judge":
-            yield phrase("claim.condition.own_family", n=len(fields.evidence.pairs))
+            yield phrase("claim.condition.own_family", len(fields.evidence.pairs))
         elif result.field == "human_anchor" and result.reasons:
             yield _human_message(result)
         elif _may_be_length(result) and (fields.claim.asserts_order or fields.evidence.published):
@@ -438,7 +439,7 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
         if free and finding.cap == "no-claim":
             yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(finding,))))
         elif finding.state == "no-disinterested-judge" and not free:
-            yield "own-family", phrase("claim.condition.own_family", n=len(fields.evidence.pairs))
+            yield "own-family", phrase("claim.condition.own_family", len(fields.evidence.pairs))
         elif finding.field == "length":
             if _may_be_length(finding) and not free:
                 yield "length", _length_message(finding, fields, sized=True)
@@ -467,7 +468,7 @@ def _human_message(finding: Finding) -> Phrase:
         return phrase(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
     n, labelled = numbers["n"], numbers["labelled"]
     if finding.state == "contradicts":
-        return phrase("claim.reason.people.contradicts", n=n)
+        return phrase("claim.reason.people.contradicts", n)
     if finding.state == "undecided":
         more = phrase(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
         return phrase("claim.condition.people.undecided", periods=labelled, more=more)
@@ -481,7 +482,7 @@ def _human_message(finding: Finding) -> Phrase:
     values: dict[str, Value] = {"gap": difference, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
     if numbers["anyone"]:
         return phrase("claim.condition.people.anyone", **values)
-    return phrase("claim.condition.people.confirms", n=n, **values)
+    return phrase("claim.condition.people.confirms", n, **values)
 
 
 def _may_be_length(finding: Finding) -> bool:

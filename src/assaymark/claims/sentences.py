@@ -307,7 +307,12 @@ class _SentenceParser:
             if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
                 self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
         if not any((self.relations, self.open, self.found["others"], _UNASSERTED.search(text))):
-            self._by_scores()
+            # "A scores 4.1, B 3.9" compares them by their scores
+            stated = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
+            if len({agents for _, agents in stated}) > 1 and _SCORELIKE.search(self.text):
+                for (high, winners), (low, other) in pairwise(sorted(stated, reverse=True)):
+                    if high > low:
+                        self._add("above", winners, other, "")
         if not self.relations and not (self.found["others"] or self.found["unclear"]):
             return None
         gap, share = self._gap()
@@ -319,8 +324,7 @@ class _SentenceParser:
         return ParsedSentence(
             tuple(dict.fromkeys(self.relations)),
             tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
-            gap=gap, share=share, p=float(p["p"]) if p else None,
-            significant=bool(_SIGNIFICANT.search(text)) and not self.open,
+            gap, float(p["p"]) if p else None, bool(_SIGNIFICANT.search(text)) and not self.open, share=share,
             outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
             foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
         )  # fmt: skip
@@ -573,14 +577,6 @@ class _SentenceParser:
         named = left and not {_ALL, _NONE} & {*left, *right}
         if named and (several or kind in ("first", "last", "rank")):
             self.relations.append(Relation(kind, left, right, stance, rank))
-
-    def _by_scores(self) -> None:
-        """Derive comparisons from stated scores, as in "A scores 4.1, B 3.9"."""
-        scores = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
-        if len({agents for _, agents in scores}) > 1 and _SCORELIKE.search(self.text):
-            for (high, winners), (low, other) in pairwise(sorted(scores, reverse=True)):
-                if high > low:
-                    self._add("above", winners, other, "")
 
     def _gap(self) -> tuple[float | None, str]:
         """Return a difference in points, or the text of one in another unit."""

@@ -208,7 +208,7 @@ class ComparisonClaim(ClaimType):
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
         measured = index.agreements.get(claim.dimension, ())
         word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-        others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
+        others = rule.other_kappas(rules, index.get("kappa.other_ddof", claim.dimension) is not None, word)
         if not index.tested(claim.dimension):
             return others
         return others | self.other_rules(rules, rule.usable_tests(index, rules), len(index.dimensions) > 1)
@@ -216,7 +216,7 @@ class ComparisonClaim(ClaimType):
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
         orders = self.asserts_order
-        return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
+        return rule.other_tests(rules, measured, dimensions) if orders else rule.other_margins(rules)
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with its scope: the judges whose scores it is about, and a lack of distinctness."""
@@ -302,7 +302,7 @@ class FirstRankClaim(ComparisonClaim):
             reason = phrase("claim.reason.against", other=lost.other(agent), why=_drop_message(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            reason = phrase("claim.reason.lead", n=len(pairs), p=p_text(worst), needed=needed)
+            reason = phrase("claim.reason.lead", len(pairs), p=p_text(worst), needed=needed)
         return statement, phrase("claim.withheld.first", agent=agent), reason
 
 
@@ -408,7 +408,7 @@ class EquivalenceClaim(ComparisonClaim):
         statement = phrase("claim.says.within", one=names[0], two=names[1], margin=margin, gap=size)
         lost = tuple(_families_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        cause = phrase(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost),
+        cause = phrase(f"claim.reason.within.{state}", len(lost), margin=margin, families=lost,
                        p=p_text(pair.p_within), needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
             cause = _untested_message(pair, item, index)
@@ -434,8 +434,8 @@ class CellClaim(ClaimType):
             raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
         text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
         statement = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
-        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=statement,
-                     subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
+        name = measurement_id("cell", {"cell": cell})
+        return Claim(name, "adversarial-cell", statement, (cell,), AGGREGATE, asserts_order=False)
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         """Return agreement on the cell's difference, its stability without each family, and its self-preference."""
@@ -547,7 +547,7 @@ def decide_claims(
 
     Without ``variants`` verdicts lack their levels under other rules, which take most of the time.
     """
-    index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
+    index, rules = rule.index(measurements), Rules.of(study, preregistered)
     claims = candidate_claims(study.claims, index, rules)
     prepare_human_tests(study, index, rules)
     return tuple(decide(claim, index, rules, plan_hash, amended, variants) for claim in claims)
@@ -655,13 +655,13 @@ def _untested_message(pair: PairResult, item: Measurement, index: Index) -> Phra
     if not index.families:
         return phrase("claim.reason.one_family")
     (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return phrase("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
+    return phrase("claim.reason.untested", periods, one=first, two=second, needed=fewest)
 
 
 def _drop_message(pair: PairResult) -> Phrase:
     """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
-    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
+    return phrase(f"claim.reason.{pair.stability.state.replace('-', '_')}", len(families), families=families)

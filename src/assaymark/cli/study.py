@@ -81,7 +81,7 @@ def import_(
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        opts.fail_usage(ctx, "PATH and --out are needed")
+        opts.fail_usage(ctx, f"PATH and --out are needed (assaymark import {format} PATH --out RUN)")
     if format == "human":
         grades = workflow.import_grades(RunFolder(out), path, rubric)
         emit(ctx, {"grades": grades}, [f"{grades} grades by people"])

@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, foreign_format, known_keys, pr
 from assaymark.importers.report import Tally
 from assaymark.plan import read_model
 from assaymark.records import Completeness, duplicates
-from assaymark.rows import DELIMITERS, csv_lines, unique_keys, unpack
+from assaymark.rows import csv_lines, delimiter_of, unique_keys, unpack
 
 LONGEST_NUMBER = 400
 """Maximum digits of a whole number, more than any float has."""
@@ -191,8 +191,7 @@ def note_problems(tally: Tally, place: str) -> Iterator[None]:
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV text with a header, each with its first line; empty rows are skipped."""
-    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    with closing(csv_lines(text, wrong, delimiter)) as lines:
+    with closing(csv_lines(text, wrong, delimiter_of(text[: 1 << 16])[0])) as lines:
         _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")

@@ -224,7 +224,7 @@ class TableProblems:
         if ranked:
             shown = sorted(ranked[:LISTED], key=lambda entry: entry[1])
             more = len(ranked) - len(shown) + self._more.total()
-            raise InputError(self.source, [problem for *_, problem in shown], more=more)
+            raise InputError(self.source, [problem for *_, problem in shown], more)
 
 
 def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], texts: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,18 @@ LATE: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Column names that are used for a role only if no name in `SYNONYMS` matches."""
 
+_ABROAD: Final[Mapping[str, str]] = {
+    "model": "modell modele modelo modello 模型", "system": "systeme sistema 系统",
+    "question": "frage pregunta domanda 问题", "task": "aufgabe tache tarea 任务", "item": "element elemento 题目",
+    "judge": "richter juge juez giudice 评委 裁判", "evaluator": "bewerter evaluateur evaluador 评估者",
+    "reviewer": "gutachter prufer 评审", "annotator": "annotateur anotador 标注者",
+    "score": "bewertung punktzahl puntuacion puntaje punteggio 评分 得分", "points": "punkte puntos 分数",
+    "answer": "antwort reponse respuesta 回答",
+    "criterion": "kriterium critere criterio 标准 维度", "winner": "gewinner sieger vainqueur gagnant ganador 胜者",
+}  # fmt: skip
+"""Words for those of `SYNONYMS` in other languages, without accents; no "note", since 1 is the best in German."""
+_ENGLISH: Final = {word: english for english, words in _ABROAD.items() for word in words.split()}
+
 _EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent", "pi", "pi_by")
 """Roles whose columns are recognised by the exact name only."""
 
@@ -67,6 +80,8 @@ _OF_PAIRS: Final = ("agent_a", "agent_b", "winner", "order", "order_1", "order_2
 _MISSING: Final = ("", "nan", "na", "n/a", "n.a.", "#n/a", "<na>", "null", "none", "-", "–", "—")
 _EMPTY: Final = "; correct it, or leave the cell empty where there is no score"
 _COMMA: Final = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL: Final = r"^[+-]?\d+,(\d{1,2}|\d{4,})$"
+_JOINTS: Final = re.compile(r"[ -]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # as in modelName
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
@@ -127,6 +142,7 @@ class RoleTable:
         self.passed_over: list[str] = []
         self.unread = False
         self._numbers = dict[str, tuple[Floats, Bools]]()
+        self.written = dict[str, str]()
         self.used: set[str] = set()
         self._open: set[str] = set()
         names = self.rows.column_names
@@ -135,7 +151,7 @@ class RoleTable:
         elif not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
         self.problems.refuse()
-        self.plain = {_normalise(name): name for name in reversed(names)}
+        self.plain = {in_english(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
         mapped = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
         people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in mapped)
@@ -153,7 +169,7 @@ class RoleTable:
     def _roles(self) -> dict[str, str]:
         """Return the column of each role; several candidates are a problem, or a note if the role is optional."""
         named = {name: role for role, names in SYNONYMS.items() for name in reversed(names)}
-        roles = {named.get(_normalise(role), role): column for role, column in self.wanted.roles.items()}
+        roles = {named.get(in_english(role), role): column for role, column in self.wanted.roles.items()}
         for role, column in roles.items():
             self.unknown(f"--map {role}", "role", (role,), ROLES)
             try:
@@ -206,7 +222,8 @@ class RoleTable:
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                likely = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _normalise(name))}), "")
+                alike = [name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", in_english(name))}]
+                likely = alike[0] if len(alike) == 1 else ""
                 message = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
                 if role == "agent" and not likely and sum(map(self.is_number, free)) > 1:
@@ -232,6 +249,15 @@ class RoleTable:
         if "" in words:
             empty = np.unique(rows[codes == words.index("")])
             self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
+
+    def judge_of_rows(self) -> tuple[list[str], Ints]:
+        """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
+        if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
+            self.problems.refuse()
+            return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
+        self.need("judge")
+        self.problems.refuse()
+        return self.coded("judge", name=True)
 
     def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
         """Replace characters of names that have a meaning in claim ids; invalid or ambiguous names are noted."""
@@ -271,14 +297,15 @@ class RoleTable:
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = pc.utf8_trim_whitespace(column)
             text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, type=text.type)), None, text)
+            text, self.written[name] = _as_written(text)
             bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
             values = pc.cast(pc.utf8_ltrim(pc.if_else(bad, None, text), "+"), pa.float64())
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             values, bad = pc.cast(column, pa.float64(), safe=False), none
         else:
             values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
-        numbers = np.array(_combine(values).to_numpy(zero_copy_only=False), dtype=np.float64)
-        wrong = np.asarray(_combine(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
+        numbers = np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(bad.to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
         self._numbers[name] = np.where(wrong, np.nan, numbers), wrong
         return self._numbers[name]
 
@@ -295,6 +322,7 @@ class RoleTable:
         self.used.add(name)
         values, bad = self.parsed(name)
         if not bad.any():
+            self.filled += [f"{name}: {self.written[name]}"] if self.written.get(name) else []
             return values.copy()
         cells, labels = self.rows.column(name).cast(pa.string()), self.labels(name)
         if set(labels) <= {*_PASS, *_FAIL}:
@@ -316,13 +344,16 @@ class RoleTable:
         for word, (row, *others) in alike.items():
             more = f", and {len(others):,} more like it" if others else ""
             message = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
-            message += "; write it with a decimal point" if word == "," else _EMPTY
+            message += "; write it with a decimal point, or without a comma in thousands" if word == "," else _EMPTY
             self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()
 
 
-def _normalise(name: str) -> str:
-    return _CAMEL.sub("_", name.strip()).lower().replace(" ", "_").replace("-", "_")
+def in_english(name: str) -> str:
+    """Normalise a name of a column: lower case, no accents, parts joined by underscores, known words in English."""
+    plain = unicodedata.normalize("NFKD", _CAMEL.sub("_", name.strip()).lower())
+    plain = "".join(character for character in plain if not unicodedata.combining(character))
+    return "_".join(_ENGLISH.get(part, part) for part in _JOINTS.sub("_", plain).split("_"))
 
 
 def _source_columns(roles: Mapping[str, str]) -> set[str]:
@@ -341,9 +372,15 @@ def _decode(column: Any) -> Any:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _combine(column: Any) -> Any:
-    """Combine the chunks of a column."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _as_written(text: Any) -> tuple[Any, str]:
+    """Return numbers with a decimal point and no percent sign, if all are written alike, and a note on what changed."""
+    notes = []
+    if pc.all(pc.ends_with(text, "%")).as_py():
+        text, notes = pc.utf8_rtrim(text, "% \u00a0\u202f"), ["percent signs are left out"]
+    # 4,000 may be thousands, so that some cell has to show a comma that is not
+    if pc.any(pc.match_substring_regex(text, _DECIMAL)).as_py() and not pc.any(pc.match_substring(text, ".")).as_py():
+        text, notes = pc.replace_substring(text, ",", "."), [*notes, "decimal commas are read as points"]
+    return text, " and ".join(notes)
 
 
 class Coded(NamedTuple):
@@ -356,7 +393,7 @@ class Coded(NamedTuple):
 def encode(column: Any) -> Coded:
     """Encode a column of any type as distinct words and codes; nulls are the empty word."""
     encoded = pc.fill_null(_decode(column).cast(pa.string()), "").dictionary_encode()
-    encoded = _combine(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
+    encoded = encoded.unify_dictionaries().combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     return Coded(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
@@ -369,7 +406,7 @@ def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
 # Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
 
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
-                "bothbad", "both_bad", "0")  # fmt: skip
+                "bothbad", "both_bad", "0", "unentschieden", "empate", "平局")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
 _SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
@@ -387,9 +424,8 @@ PairOrders = Mapping[str, int]
 def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
-    cells.need("item", "agent_a", "agent_b", "judge", *columns)
-    cells.problems.refuse()
-    judges, judge = cells.coded("judge", name=True)
+    cells.need("item", "agent_a", "agent_b", *columns)
+    judges, judge = cells.judge_of_rows()
     sides = [cells.coded(role, name=True) for role in ("agent_a", "agent_b")]
     items, item = cells.coded("item")
     cells.problems.refuse()
@@ -407,9 +443,8 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
         rule = "must be ab or ba"
         cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{rule} (got {words[row].as_py()!r:.60})"))
     reversed = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
-    value = np.concatenate([
-        _wins(cells, role, first, second, place, way) for role, way in zip(columns, reversed, strict=True)
-    ])  # fmt: skip
+    ways = zip(columns, reversed, strict=True)
+    value = np.concatenate([_wins(cells, role, first, second, place, way) for role, way in ways])
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)
@@ -495,10 +530,7 @@ def _outcomes(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_l
         "same_place": won * lost_too + lost * won_too, "first_place": won * lost_too,
         "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
     }  # fmt: skip
-    counts = {
-        name: np.rint(np.bincount(owner[both], share[both], len(judges))).astype(int).tolist()
-        for name, share in kinds.items()
-    }
-    return {
-        name: {kind: tally[k] for kind, tally in counts.items()} for k, name in enumerate(judges) if counts["both"][k]
-    }
+    counts = {name: np.rint(np.bincount(owner[both], share[both], len(judges))).astype(int).tolist()
+              for name, share in kinds.items()}  # fmt: skip
+    return {name: {kind: tally[k] for kind, tally in counts.items()}
+            for k, name in enumerate(judges) if counts["both"][k]}  # fmt: skip

@@ -126,15 +126,6 @@ class _TableParser(RoleTable):
             return "one row a score"
         return "one column a criterion"
 
-    def _judge(self) -> tuple[list[str], Ints]:
-        """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
-        if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
-            self.problems.refuse()
-            return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
-        self.need("judge")
-        self.problems.refuse()
-        return self.coded("judge", name=True)
-
     def _criteria(self) -> tuple[list[str], Ints]:
         """Return the criteria and each row's criterion, from a column if there is one."""
         if "dimension" in self.roles:
@@ -143,7 +134,7 @@ class _TableParser(RoleTable):
 
     def long(self) -> ScoreRecords:
         """Parse a table with one row per score."""
-        judges, judge = self._judge()
+        judges, judge = self.judge_of_rows()
         scores = self.scores(self.roles["score"])
         dimensions, dimension = self._criteria()
         rows = np.arange(scores.size)
@@ -181,7 +172,7 @@ class _TableParser(RoleTable):
                 close = difflib.get_close_matches(name, self.rows.column_names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 self.problems.add(f"--dimensions {name}", f"the table has no such column{hint}")
-        judges, judge = self._judge()
+        judges, judge = self.judge_of_rows()
         scores = np.concatenate([self.scores(name) for name in chosen])
         dimensions, (n, k) = self.names("criterion", chosen), (self.rows.num_rows, len(chosen))
         return self._gather(
@@ -196,9 +187,8 @@ class _TableParser(RoleTable):
         self.passed_over = [other for other in others if maker_of(other) or is_person(other)]
         others = [other for other in others if self.is_number(other)]
         if others and not self.wanted.judges:
-            examples = ", ".join(
-                f"{other} in column {self.rows.column_names.index(other) + 1}" for other in others[:LISTED]
-            )
+            place = self.rows.column_names.index
+            examples = ", ".join(f"{other} in column {place(other) + 1}" for other in others[:LISTED])
             text = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
             raise UnnamedError(self.problems.source, [Problem("header", text)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
@@ -268,14 +258,8 @@ class _TableParser(RoleTable):
             self.used.add(self.roles["trial"])
             values, bad = self.parsed(self.roles["trial"])
             wrong = bad | np.isnan(values) | (values < 0) | (np.floor(values) != values)
-            column = self.rows.column(self.roles["trial"])
-            self.problems.rows(
-                wrong,
-                lambda row: (
-                    self.at(row, self.roles["trial"]),
-                    f"a trial is a whole number, as in 1, 2, 3 (got {column[row].as_py()!r:.60})",
-                ),
-            )
+            column, rule = self.rows.column(self.roles["trial"]), "a trial is a whole number, as in 1, 2, 3"
+            self.problems.rows(wrong, lambda row: (self.at(row, "trial"), f"{rule} (got {column[row].as_py()!r:.60})"))
             if wrong.any():
                 self.problems.refuse()
             return np.unique(values, return_inverse=True)[1][rows]

@@ -71,15 +71,10 @@ def read_rows(
     try:
         if isinstance(source, Path) and source.is_dir():
             return _read_folder(source, name, keep_going)
-        if isinstance(source, bytes):
-            start = source[:4]
-        else:
-            with source.open("rb") as handle:
-                start = handle.read(4)
+        data = source if isinstance(source, bytes) else source.read_bytes()  # once, since it may be a pipe
     except OSError as exc:
         raise InputError(name, [f"cannot be read: {exc.strerror or exc}"]) from None
-    if start == b"PK\x03\x04":
-        data = source if isinstance(source, bytes) else source.read_bytes()
+    if data.startswith(b"PK\x03\x04"):
         names: list[str] = []
         with suppress(zipfile.BadZipFile):
             names = zipfile.ZipFile(io.BytesIO(data)).namelist()
@@ -92,7 +87,7 @@ def read_rows(
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
             notes, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
             return FileRows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
-    return read(source, name, nested, recognise, delimiter, keep_going)
+    return read(data, name, nested, recognise, delimiter, keep_going)
 
 
 _IN_FOLDERS: Final = (".eval", ".json", ".jsonl", ".ndjson", ".parquet")

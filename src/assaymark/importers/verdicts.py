@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from assaymark.errors import InputError
 from assaymark.importers.read import ShapeError, as_model
 from assaymark.importers.report import TableProblems
-from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, encode, swap_masks
+from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, encode, in_english, swap_masks
 from assaymark.importers.tables import FileRows, read_rows
 from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, combine_codes, dense, sorted_codes
 from assaymark.plan import read_toml
@@ -55,7 +55,7 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
     {
         "1": ("1", "1.0", "a", "[[a]]", "slot_1", "slot1", "model_a", "model_1", "assistant_a", "first"),
         "2": ("2", "2.0", "b", "[[b]]", "slot_2", "slot2", "model_b", "model_2", "assistant_b", "second"),
-        "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad"),
+        "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad", "unentschieden", "empate", "平局"),
         "abstain": ("abstain", "abstention"), "invalid": ("invalid", "error"),
     },
 )  # fmt: skip
@@ -154,7 +154,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
     """Return the column of each field; missing ones are added to ``findings``, with the closest column."""
     header = rows.table.column_names
     fields: dict[str, str] = {}
-    plain = [normalise(name) for name in header]
+    plain = [in_english(name) for name in header]
     both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
     # fields for which the header has one of the usual spellings
     spelt = {field for field, names in SPELLINGS.items() if set(names) & set(plain)}
@@ -176,7 +176,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
             fields[field] = header[plain.index(columns[0])]
     if mapping.judge_name and "judge" in fields:
         findings.add("judge_name", f"the log has a column {fields['judge']!r} for the judge; leave judge_name out")
-    free = {normalise(name): name.strip() for name in header if name not in fields.values()}
+    free = {in_english(name): name.strip() for name in header if name not in fields.values()}
     needed = ("judge", "question") if ORDERS.issubset(fields) else ("judge", "question", "slot_1", "slot_2", "verdict")
     for field in (*needed, *(sorted(ORDERS) if ORDERS & fields.keys() else ())):
         stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
@@ -185,8 +185,8 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
             shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
             shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
             matches = [
-                (difflib.SequenceMatcher(None, normalise(word), close).ratio(), free[close])
-                for word in SPELLINGS[field] for close in difflib.get_close_matches(normalise(word), free, n=1)
+                (difflib.SequenceMatcher(None, in_english(word), close).ratio(), free[close])
+                for word in SPELLINGS[field] for close in difflib.get_close_matches(in_english(word), free, n=1)
             ]  # fmt: skip
             message = f"no column for it (the log has {shown}; known are {spellings} ...)"
             closest = f"; is it {max(matches)[1]!r}?" if matches else ""
@@ -256,7 +256,7 @@ def read_verdicts(
     calls = _CallColumns(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
     notes, again = rows.said, calls.row.size - chosen.size
-    like = next((name for name in rows.table.column_names if normalise(name) in SYNONYMS["order"]), None)
+    like = next((name for name in rows.table.column_names if in_english(name) in SYNONYMS["order"]), None)
     if again and like is not None and "order" not in fields:
         note = f"if {like!r} says which content was shown first, map it: order"
         notes = (*notes, f"{again:,} rows repeat a call and count once; {note}")
@@ -287,11 +287,6 @@ def read_verdicts(
         filtered=len(rows) - places.size, duplicates=again, columns=fields, said=notes, sha256=rows.sha256,
         format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
-
-
-def _concat(first: Coded, second: Coded) -> tuple[Any, Ints]:
-    """Concatenate the words of two columns, and return the shifted codes of the second."""
-    return pa.concat_arrays([first.words, second.words]), second.codes + len(first.words)
 
 
 class _CallColumns:
@@ -358,15 +353,15 @@ class _CallColumns:
             pairs = {"slot_1": (left, two), "slot_2": (two, left), "verdict": (columns["order_1"], columns["order_2"])}
             columns = {name: Coded(of.words, np.tile(of.codes, 2)) for name, of in columns.items()}
             for name, (first, then) in pairs.items():
-                words, codes = _concat(first, then)
-                columns[name] = Coded(words, np.concatenate([first.codes, codes]))
+                codes = np.concatenate([first.codes, then.codes + len(first.words)])
+                columns[name] = Coded(pa.concat_arrays([first.words, then.words]), codes)
             self.row, self.second = np.tile(self.row, 2), np.repeat([False, True], places.size)
         elif "order" in columns:  # swap the slots of rows that were shown in swapped order
             labels, (code,) = sorted_codes([columns["order"]])
             self.second, readable = (of[code] for of in swap_masks(pa.array(labels)))
             rule = "must be ab or ba, or a flag"
             self.found.rows(~readable, lambda k: (self.at(k, "order"), f"{rule} (got {labels[code[k]]!r:.60})"))
-            words, after = _concat(left, two)
+            words, after = pa.concat_arrays([left.words, two.words]), two.codes + len(left.words)
             columns["slot_1"] = Coded(words, np.where(self.second, after, left.codes))
             columns["slot_2"] = Coded(words, np.where(self.second, left.codes, after))
         return columns
@@ -410,9 +405,7 @@ class _CallColumns:
         truth = np.where((named == self.slot_1) | (named == self.slot_2), named, truth)
         empty = np.array([not word for word in words])[codes]
         rule = "is none of the contents of its row, 1, 2, A, B and tie; map other words under labels"
-        self.found.rows(
-            (truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {rule}")
-        )  # fmt: skip
+        self.found.rows((truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {rule}"))
         return np.asarray(truth, dtype=np.int64)
 
     def _verdicts(self, column: Coded) -> tuple[Ints, Mapping[str, SlotVerdict], str]:
@@ -445,10 +438,8 @@ class _CallColumns:
                 there = f"{self.contents[self.slot_1[at]]!r:.40}, {self.contents[self.slot_2[at]]!r:.40}"
                 message = f"{words[unknown[k]]!r:.60}" + (f" in {counts[k]} rows" if counts[k] > 1 else "")
                 if state == _CLASH:
-                    message += (
-                        f" is a label and also a content of its row ({there}) in another slot; "
-                        'say in the map: verdict_names = "contents" or "slots"'
-                    )
+                    message += f" is a label and also a content of its row ({there}) in another slot; "
+                    message += 'say in the map: verdict_names = "contents" or "slots"'
                 else:
                     message += (
                         f" is no verdict; known are {', '.join(VERDICTS)}, A, B, their usual spellings, and "

@@ -289,7 +289,7 @@ class ProbeResult:
 
 
 def probe_result(
-    probe: str, hits: Sequence[bool], control_hits: Sequence[bool], *, chance: float, alpha: float, control: float
+    probe: str, hits: Sequence[bool], control_hits: Sequence[bool], chance: float, alpha: float, control: float
 ) -> ProbeResult:
     """Compute the result of a date-leakage check: ``p`` of the hits under the binomial rate ``chance``."""
     if not hits or not control_hits:

@@ -333,9 +333,9 @@ class AsOf(Result):
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
         """Return the filings of one instrument so far, by period and field, in their newest version."""
-        listings = self._history.listings
-        if all(listings[column].id != instrument for column in self._columns):
-            raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
+        names = [self._history.listings[column].id for column in self._columns.tolist()]
+        if instrument not in names:
+            raise UnknownNameError("instrument", instrument, names)
         return self._history.fundamentals.known(instrument, self._at)
 
     def digest(self) -> str:

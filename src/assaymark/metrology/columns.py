@@ -98,7 +98,7 @@ class ScoreColumns:
                 problems.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
             scores.append(values)
         if header:
-            raise InputError(source, problems.problems, more=problems.more)
+            raise InputError(source, problems.problems, problems.more)
         names, codes, numbers = dict[str, tuple[str, ...]](), dict[str, Ints](), dict[str, Ints]()
         for name in (*TEXTS, *OPTIONAL_TEXTS):
             if name in table.column_names:
@@ -118,7 +118,7 @@ class ScoreColumns:
         if not problems.problems:
             columns._check(problems)
         if problems.problems:
-            raise InputError(source, problems.problems, more=problems.more)
+            raise InputError(source, problems.problems, problems.more)
         return columns
 
     @property

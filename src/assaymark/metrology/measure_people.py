@@ -518,7 +518,7 @@ def needed_labels(effect: float, spread: DifferenceSpread, alpha: float = 0.05, 
 
 def most_needed(
     comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
-    measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
+    measurements: Iterable[Measurement], alpha: float = 0.05, power: float = 0.8,
 ) -> tuple[int | None, DifferenceSpread | None]:  # fmt: skip
     """Return the largest number of labelled cycles that any of the pairs needs for ``effect``, with its spread."""
     measured = {
@@ -631,21 +631,12 @@ def compare_with_people(measurements: Iterable[Measurement], judge: str) -> Iter
         for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
                              ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
             part = detail[name]
-            rows.append(
-                (
-                    name,
-                    part["estimate"],
-                    (part["low"], part["high"]),
-                    str(part.get("state", "ok")),
-                    item.n,
-                    item.n_of,
-                    method,
-                )
-            )
+            ends = part["low"], part["high"]
+            rows.append((name, part["estimate"], ends, str(part.get("state", "ok")), item.n, item.n_of, method))
         for name, passing in (("tpr", "pass"), ("tnr", "fail")):
-            hits, n, *ends = detail[name]
+            hits, n, low, high = detail[name]
             texts = f"records that {passing} with people", f"share that {passing} with the judge too"
-            rows.append((name, hits / n if n else None, (ends[0], ends[1]), "undefined: no such record", n, *texts))
+            rows.append((name, hits / n if n else None, (low, high), "undefined: no such record", n, *texts))
         if two is not None:
             rows.append(("ceiling", two.value, (two.low, two.high), two.state, two.n, two.n_of, two.method))
         about = {"dimension": item.labels["dimension"]}

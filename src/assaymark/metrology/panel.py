@@ -109,10 +109,10 @@ class Design:
         decisions = self.counts.sum(axis=1)
         return [list(g) for g in sorted(parts, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
-    def levels(self, times: Floats) -> Floats:
+    def levels(self, times: Floats, parts: Parts | None = None) -> Floats:
         """Compute agent levels [R, A, K] with clusters weighted by ``times`` [R, G]; NaN outside the main group."""
-        *parts, seated = self.parts()
-        return self._levels_of((*(_weigh(times, part) for part in parts), times @ seated), self.main_group(times))
+        *weighed, seated = parts or self.parts()
+        return self._levels_of((*(_weigh(times, part) for part in weighed), times @ seated), self.main_group(times))
 
     def _levels_of(self, sums: Sequence[Floats], inside: Bools) -> Floats:
         """Compute levels [R, A, K] from sums of `parts` over clusters; NaN outside the main group."""
@@ -196,7 +196,11 @@ class Design:
         """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
         g = self.clusters
         if g > _MANY:
-            centre, without = self.levels(np.ones((1, g)))[0], self._without_each()
+            # Levels without each cluster come from the sums over all clusters minus its own.
+            parts = self.parts()
+            centre, sums = self.levels(np.ones((1, g)), parts)[0], [part.sum(axis=0) - part for part in parts]
+            reached = self._linked(self._met.sum(axis=0) - self._met > 0)
+            without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
         else:
             centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
             without = np.stack(others)
@@ -207,12 +211,6 @@ class Design:
         counts = self.own_clusters()
         half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in counts])[:, None] * error
         return centre, centre - half, centre + half
-
-    def _without_each(self) -> Floats:
-        """Compute the levels without each cluster [G, A, K], from the sums over all clusters minus its own."""
-        sums = [part.sum(axis=0) - part for part in self.parts()]
-        reached = self._linked(self._met.sum(axis=0) - self._met > 0)
-        return self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
 
     def own_clusters(self) -> Ints:
         """The number of clusters in which each agent decided [A]."""

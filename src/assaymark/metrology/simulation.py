@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -334,13 +335,13 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
         """Stack two blocks of scores; single trials are used if the lower one has no repeated trials."""
         return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
 
-    trajectories, cycles, clusters = (
-        (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
+    names: dict[str, Any] = {
+        part: (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
         for part in ("trajectories", "cycles", "clusters")
-    )
+    }
     return replace(
-        table, trajectories=trajectories, agent=np.concatenate([table.agent, more.agent]), cycles=cycles,
-        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]), clusters=clusters,
+        table, **names, agent=np.concatenate([table.agent, more.agent]),
+        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]),
         cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
         format=np.concatenate([table.format, formats]), scores=np.concatenate([table.scores, more.scores]),
         trials=trials, lengths=None, digest=_DIGEST, mean=below(table.mean, more.mean),

@@ -9,7 +9,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup
@@ -130,25 +129,26 @@ class MeasurementIndex:
         cached: T = self.cache[key]
         return cached
 
-    def get(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels; None if there is none."""
-        return self.by_id.get(measurement_id(name, labels))
+    def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
+        """The measurement, of a dimension, with exactly these other labels; None if there is none."""
+        return self.by_id.get(measurement_id(name, {"dimension": dimension, **labels} if dimension else labels))
 
-    def all(self, name: str, **labels: str) -> Sequence[Measurement]:
+    def all(self, name: str, dimension: str = "", /, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels."""
+        labels |= {"dimension": dimension} if dimension else {}
         wanted, items = labels.items(), self.by_name.get(name, ())
         return self.once(
             ("all", name, *wanted),
             lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
-    def known(self, name: str, **labels: str) -> list[KnownValue]:
+    def known(self, name: str, dimension: str = "", /, **labels: str) -> list[KnownValue]:
         """Those of `all` that have a value."""
-        return [item for item in self.all(name, **labels) if known(item)]
+        return [item for item in self.all(name, dimension, **labels) if known(item)]
 
-    def value(self, name: str, **labels: str) -> float | None:
+    def value(self, name: str, dimension: str = "", /, **labels: str) -> float | None:
         """The value of a measurement; None if it is undefined or was not measured."""
-        measurement = self.get(name, **labels)
+        measurement = self.get(name, dimension, **labels)
         return None if measurement is None else measurement.value
 
     def link(self, item: Measurement | None, text: str) -> str:
@@ -571,8 +571,9 @@ def rows_markup(table: Table, root: str = "") -> Markup:
     return Markup("".join(lines))
 
 
-def markup_of(block: Block, root: str = "") -> Block:
-    """A paragraph, a passage or facts as markup; any other block unchanged. Templates use it too."""
+def markup_of(block: Block, root: str = "", other: Callable[[Block], str] = str) -> Block:
+    """A paragraph, a passage, facts, a group or columns as markup; any other block unchanged. ``other`` is the template
+    of blocks, for those in a group or column. A page has thousands of them, and macros take three times as long."""
     if isinstance(block, Prose):
         return Markup(f'<p class="{escaped(block.style)}">{html_of(block.body, root)}</p>')
     if isinstance(block, Passage):
@@ -581,16 +582,27 @@ def markup_of(block: Block, root: str = "") -> Block:
     if isinstance(block, Terms):
         rows = [f"<div><dt>{escaped(term)}</dt><dd>{html_of(value, root)}</dd></div>" for term, value in block.rows]
         return Markup(f'<dl class="facts{" run" if block.wide else ""}">{"".join(rows)}</dl>')
-    return block
+    if isinstance(block, Columns):
+        tags = ["aside" if at and block.style == "cols" else "div" for at in range(len(block.columns))]
+        pairs = zip(tags, block.columns, strict=True)
+        columns = [f"<{tag}>{markup_in(column, root, other)}</{tag}>" for tag, column in pairs]
+        return Markup(f'<div class="{escaped(block.style)}">{"".join(columns)}</div>')
+    if not isinstance(block, Group):
+        return block
+    heading, inner = html_of(block.heading, root), str(markup_in(block.blocks, root, other))
+    named = (("class", block.style), ("id", block.id), ("data-k", block.key), ("data-x", block.also))
+    attributes = "".join([f' {name}="{escaped(value)}"' for name, value in named if value])
+    if block.folded:
+        state = {"open": " open", "phone": ' class="fold"'}.get(block.folded, "")
+        return Markup(f"<details{state}{attributes}><summary>{heading}</summary>{inner}</details>\n")
+    inner = f"<h{block.level}>{heading}</h{block.level}>{inner}" if block.heading else inner
+    return Markup(f"<section{attributes}>{inner}</section>\n" if block.id or block.style else f"{inner}\n")
 
 
-def merged(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
-    """Blocks in which neighbouring markup is merged: a page of many small blocks then takes half the time."""
-    merged: list[Block] = []
-    for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda part: isinstance(part, Markup)):
-        same = list(run)
-        merged += [Markup("\n".join(map(str, same)))] if is_markup else same
-    return tuple(merged)
+def markup_in(blocks: Iterable[Block], root: str = "", other: Callable[[Block], str] = str) -> Markup:
+    """Blocks one below the other as markup."""
+    made = [(block, markup_of(block, root, other)) for block in blocks]
+    return Markup("".join([f"{html}\n" if isinstance(html, Markup) else other(block) for block, html in made]))
 
 
 def plain(value: Inline) -> str:

@@ -188,10 +188,10 @@ class RunIndex(MeasurementIndex):
         """The aggregate, then the rubric's dimensions in rubric order."""
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
 
-    def linked_value(self, name: str, digits: int = 2, **labels: str) -> str:
+    def linked_value(self, name: str, dimension: str, **labels: str) -> str:
         """A value, linked to its row, or the reason why there is none in words."""
-        item = self.get(name, **labels)
-        return self.link(item, as_text(item, digits))
+        item = self.get(name, dimension, **labels)
+        return self.link(item, as_text(item))
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
         """The measurement of a kind for the two agents of a claim, whichever of them is higher."""
@@ -200,8 +200,8 @@ class RunIndex(MeasurementIndex):
 
     def contrast(self, on: str, agent: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
         """The contrast of two agents on a dimension; ``name`` may select that of another judge."""
-        direct = self.get(name, dimension=on, high=agent, low=other, **labels)
-        return direct or self.get(name, dimension=on, high=other, low=agent, **labels)
+        direct = self.get(name, on, high=agent, low=other, **labels)
+        return direct or self.get(name, on, high=other, low=agent, **labels)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty if no record names it."""
@@ -354,7 +354,7 @@ def supported_orders(index: RunIndex, dimension: str) -> dict[tuple[str, str], L
 def judged_range(index: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
     """The lowest and the highest score that a single judge gives an agent; None for fewer than two judges. It is shown
     in place of a score for agents that cannot be ranked."""
-    levels = [item.value for item in index.known("single.level", dimension=dimension, agent=agent)]
+    levels = [item.value for item in index.known("single.level", dimension, agent=agent)]
     return (min(levels), max(levels)) if len(levels) > 1 else None
 
 

@@ -288,7 +288,7 @@ def leaderboard_section(index: RunIndex) -> b.Section:
 
 def effect_of(index: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
     """The measured score of an agent."""
-    return index.get("score.effect", dimension=dimension, agent=agent)
+    return index.get("score.effect", dimension, agent=agent)
 
 
 def tier_ends(index: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -30,20 +33,30 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Words for labels whose values may be agents as well as judge families."""
 
+Quantities = Mapping[str, Mapping[str, str]]
+"""The measurements of a kind of run by name, in the order of its pages: their titles, groups and documentation."""
+
+
+@cache
+def quantities(kind: str) -> Quantities:
+    """Return the ``study``, ``portbench``, ``datasheet`` or ``season`` quantities, one table each in `quantities`."""
+    text = (files("assaymark.report") / "quantities" / f"{kind}.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
 MeasurementRow = tuple[Measurement, PageRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
 def table_rows(
     measurements: Iterable[Measurement],
-    titles: Mapping[str, str],
+    kinds: Quantities,
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
     lineage: Lineage = lambda _: (),
-    groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasurementRow, ...]:
-    """Rows of measurements by kind, in the order of the titles, then by subject; never sorted by value."""
-    order, anchors, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[MeasurementRow]()
+    """Rows of measurements by kind, in the order of the quantities, then by subject; never sorted by value."""
+    order, anchors, rows = {name: at for at, name in enumerate(kinds)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:
         """An id that hides which of two agents is higher: neither position nor link may show an unsupported order."""
@@ -59,7 +72,8 @@ def table_rows(
                  if key not in subjects]  # fmt: skip
         if names := sorted(clean(labels[key], _LABEL_CHARS) for key in subjects if key in labels):
             words.append(f"agents {listing(names)}")
-        title, value = titles.get(item.name, clean(item.name, 60)), reason
+        kind, value = kinds.get(item.name, {}), reason
+        title = kind.get("title", clean(item.name, 60))
         if not reason:
             value = f"{number(item.value, 3)} {clean(item.unit, 24)}".rstrip() if known(item) else state_words(item)
         interval, on = "" if reason else bounds(item.low, item.high, item.level), lineage(item)
@@ -67,9 +81,8 @@ def table_rows(
                  clean(item.method, 200))  # fmt: skip
         texts = [*cells, *(text for ref in on for text in (ref, ref.href))]
         anchor = anchor if anchors[anchor] == 1 else f"{anchor}-{anchors[anchor]}"
-        group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, PageRow((*cells, chained(on)), anchor, group, size=size)))
+        rows.append((item, PageRow((*cells, chained(on)), anchor, kind.get("group", title), size=size)))
     return tuple(rows)
 
 

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.records import content_id
-from assaymark.report.blocks import Mark, Page, Terms, filter_id, inline, markup_of, plain, rows_markup
+from assaymark.report.blocks import Mark, Page, Terms, filter_id, inline, markup_in, markup_of, plain, rows_markup
 from assaymark.report.charts.canvas import csv_text
 
 PAGE_BYTES: Final = 760_000
@@ -77,12 +77,10 @@ def with_pager(
     """Each path and its rows, with the links to the other parts, which are in the same folder."""
     listed = tuple(pages)
     names = [path.rpartition("/")[2] for path, _ in listed]
-    for at, (path, rows) in enumerate(listed):
+    here, other = Markup('<b aria-current="page">{}</b>'), Markup('<a href="{}">{}</a>')
+    for at, (path, rows) in enumerate(listed, 1):
         links = Markup("").join(
-            Markup('<b aria-current="page">{}</b>').format(place + 1)
-            if place == at
-            else Markup('<a href="{}">{}</a>').format(name, place + 1)
-            for place, name in enumerate(names)
+            here.format(place) if place == at else other.format(name, place) for place, name in enumerate(names, 1)
         )
         pager = Markup('<div class="pager" role="group" aria-label="{}">{} {}</div>').format(parts, part, links)
         yield path, rows, pager if len(names) > 1 else Markup("")
@@ -111,8 +109,8 @@ def environment() -> Environment:
     )  # fmt: skip
     templates.globals |= {"ui": frame_words(english()), "page": None}
     templates.filters |= {
-        "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_markup, "only": filter_id,
-        "facts": lambda rows, root: markup_of(Terms(rows, wide=False), root),
+        "inline": inline, "plain": plain, "markup": markup_of, "within": markup_in, "rows": rows_markup,
+        "only": filter_id, "facts": lambda rows, root: markup_of(Terms(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip
     return templates
@@ -152,9 +150,9 @@ def used_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str
     """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _style_rules(tuple(sheets))[0]:
-        matching = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
-        if matching:
-            yield f"{','.join(scope + selector for selector in matching)}{{{body}}}"
+        classes = ((selector, _CLASS.findall(selector)) for selector in selectors)
+        if matching := [scope + selector for selector, names in classes if names and used.issuperset(names)]:
+            yield f"{','.join(matching)}{{{body}}}"
 
 
 @cache
@@ -173,9 +171,8 @@ def picture(svg: str, sheets: Sequence[str], source: str) -> str:
     """A figure as a standalone file, with its style, its light colours and its source."""
     style = "".join((_style_rules(tuple(sheets))[1], _PAPER, *used_rules(sheets, svg)))
     about = Markup("<metadata>{}</metadata>").format(source)
-    return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(
-        ">", f">{about}<style>{style}</style>", 1
-    )
+    named = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return named.replace(">", f">{about}<style>{style}</style>", 1)
 
 
 @cache

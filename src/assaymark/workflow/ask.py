@@ -143,7 +143,7 @@ def run_all(
     samples = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
     for _, call in sorted(samples.items()):
         if call.model in models:
-            check_ready(models[call.model], call.args)
+            check_ready(models[call.model], call)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.set(MANNER, engine.model_dump_json())
     tariff = models.prices if isinstance(models, Models) else None
@@ -331,7 +331,7 @@ class Canaries:
                 continue
             self._asked.add(place(call))
             try:
-                check_ready(self.models[call.model], call.args)
+                check_ready(self.models[call.model], call)
             except ModelError as exc:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
@@ -343,7 +343,7 @@ class Canaries:
         for call, reason in refused:
             alike = (other for other in planned if place(other) == place(call) and other.messages != call.messages)
             if (other := next(alike, None)) is None:
-                self.problems.append(f"{call.model}: {reason}")
+                self.problems.append(reason if reason.startswith(call.model) else f"{call.model}: {reason}")
             else:
                 second[other.key] = other, reason
         self._twice = self._twice or bool(second)

@@ -350,7 +350,7 @@ def _check_streamed(
 def _read_rows(table: Any) -> FileRows:
     """Return the rows of any accepted source: a path, a frame or a list of dicts."""
     if isinstance(table, (str, Path)):
-        path = Path(table)
+        path = Path("/dev/stdin" if str(table) == "-" else table)
         if not path.exists():
             raise runs.missing(path, "score table")
         if RunFolder(path).plan.is_file():

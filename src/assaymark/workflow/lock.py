@@ -135,7 +135,7 @@ def probe_dates(
         dates = [read_date(replies[call.key]) for call in calls]
         right = [date == (true.year, true.month) for date, true in zip(dates, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(lows.days.astype("datetime64[M]")).size
-        probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
+        probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance, **rules))
     if failed := [str(result) for result in probes if not result.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
@@ -539,7 +539,7 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
     if models is None or not is_outside(agent.model) or unknown_model(agent.model, models) is not None:
         return
     try:
-        check_ready(models[agent.model], agent.args)
+        check_ready(models[agent.model])
     except ModelError as exc:
         yield Problem(f"{place}.model", str(exc))
 

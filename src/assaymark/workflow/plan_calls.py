@@ -109,7 +109,7 @@ def claim_design(
     best = designs.dstudy(v, target, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
                               human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or comparisons.agents if other != high]
-    labels, spread = most_needed(comparisons, scale, pairs, target, measurements, study.inference.alpha, power=power)
+    labels, spread = most_needed(comparisons, scale, pairs, target, measurements, study.inference.alpha, power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", target, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
@@ -496,7 +496,7 @@ def _simulate(
                 passed = option.cells and adversarial[name] == "not tested"
                 status: AdversarialStatus = "passed" if passed else adversarial[name]
                 level = publication_level(
-                    claim.agreement_status, claim.stability_status, status, asserts_order=claim.claim.asserts_order
+                    claim.agreement_status, claim.stability_status, status, claim.claim.asserts_order
                 )
                 caps = [cap.level for cap in claim.caps if cap.field != "adversarial" and not cap.lifted]
                 reached[name] += min(map(_RANK.__getitem__, (level, *caps))) >= _RANK[aims[name]]

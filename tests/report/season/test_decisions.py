@@ -66,7 +66,7 @@ def book_of(*, steps=(), lines=(), run=RUN) -> season_pages.AgentIndex:
 def card(step: StepRecord) -> str:
     """A decision as its page shows it."""
     group = decisions.decision_group(book_of(steps=(step,)), step)
-    return str(environment().get_template("blocks.html").make_module({"root": ""}).group(group))
+    return str(environment().filters["markup"](group))
 
 
 def rows_of(lines):

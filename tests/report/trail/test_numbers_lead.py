@@ -115,7 +115,7 @@ def test_a_state_in_words_leads_nowhere_and_a_linked_text_is_the_text():
     undefined = runs.measured("noise.agent_floor", {"agent": "x"}, None, state="undefined: no replicates")
     assert type(book.link(undefined, "not defined")) is str
     assert type(book.link(None, "not measured")) is str
-    assert type(book.linked_value("kappa.fleiss", dimension=AGGREGATE)) is str  # rows are not placed yet
+    assert type(book.linked_value("kappa.fleiss", AGGREGATE)) is str  # rows are not placed yet
     said = Linked("0.64", "x.html#m1")
     assert {said: 1} == {"0.64": 1}
     assert f"κ {said}" == "κ 0.64"

@@ -34,9 +34,9 @@ class Phrase:
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
-def phrase(key: str, **values: Value) -> Phrase:
-    """Return a message with its values."""
-    return Phrase(key, values)
+def phrase(key: str, n: Value | None = None, /, **values: Value) -> Phrase:
+    """Return a message with its values; ``n`` is the count that selects its singular or plural."""
+    return Phrase(key, values if n is None else {"n": n, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +92,26 @@ class Catalogue:
         name, decimal, list_and, minus = (texts.pop(key) for key in _OWN)
         return cls(language, name, decimal, list_and, minus, texts)
 
-    def say(self, key: str, **values: Value) -> str:
-        """Return the text of a message given by key and values."""
-        return self.render(Phrase(key, values))
-
     def render(self, sentence: Phrase) -> str:
         """Return the text of a message."""
-        key, values = sentence.key, sentence.values
-        if "n" in values and f"{key}.other" in self.texts:
-            key = f"{key}.{'one' if values['n'] == 1 else 'other'}"
-        if key not in self.texts:
-            raise UnknownNameError("message", sentence.key, tuple(self.texts))
+        return self.say(sentence.key, **sentence.values)
+
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
+        """Return the text of a message given by key and values, as for `phrase`."""
+        values |= {} if n is None else {"n": n}
+        counted = "n" in values and f"{key}.other" in self.texts
+        text = self.texts.get(f"{key}.{'one' if values['n'] == 1 else 'other'}" if counted else key)
+        if text is None:
+            raise UnknownNameError("message", key, tuple(self.texts))
+        if "{" not in text and "}" not in text:  # most messages are words alone
+            return text
         pieces = []
-        for before, name, spec, _ in string.Formatter().parse(self.texts[key]):
+        for before, name, spec, _ in string.Formatter().parse(text):
             pieces.append(before)
             if name is None:
                 continue
             if name not in values:
-                raise UnknownNameError(f"value of {sentence.key}", name, tuple(values))
+                raise UnknownNameError(f"value of {key}", name, tuple(values))
             value = values[name]
             if isinstance(value, Phrase):
                 pieces.append(self.render(value))
@@ -126,7 +128,7 @@ class Catalogue:
     def number(self, value: float, spec: str = "") -> str:
         """Format a number with the minus and decimal signs of the language."""
         written = format(value, spec)
-        if not float(written.strip("+-%") or 0):
+        if "-" in written and not float(written.strip("+-%") or 0):
             written = written.replace("-", "+" if spec.startswith("+") else "")
         return written.replace("-", self.minus).replace(".", self.decimal)
 
@@ -176,7 +178,7 @@ def built_in_text(
     if decided:
         lines.append(words.say(f"stand_ins.{made_by}"))
     elif names:
-        lines.append(words.say("stand_ins.some", names=words.names(names), n=len(names)))
+        lines.append(words.say("stand_ins.some", len(names), names=words.names(names)))
     return " ".join(lines)
 
 

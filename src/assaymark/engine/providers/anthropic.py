@@ -127,7 +127,7 @@ class AnthropicModel(base.SdkModel):
         return sdk.AsyncAnthropic(
             api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s, max_retries=0,
             default_headers={} if at.key else {"Authorization": sdk.Omit()},
-            http_client=base.bounded_client(ANTHROPIC, most_bytes=most_bytes),
+            http_client=base.bounded_client(ANTHROPIC, most_bytes),
         )  # fmt: skip
 
     async def send(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:

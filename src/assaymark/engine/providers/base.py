@@ -241,7 +241,7 @@ class TooLong(Exception):
 
 
 def bounded_client(
-    provider: Provider, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
+    provider: Provider, most_bytes: int = MOST_KEPT_BYTES, before: Callable[[Any], Awaitable[None]] | None = None
 ) -> Any:
     """Make an ``httpx2.AsyncClient`` with a body limit for an SDK; ``before`` is called with each request."""
     httpx = load_sdk(replace(provider, sdk="httpx2"))
@@ -422,7 +422,7 @@ class SdkModel(ABC):
     rules: ClassVar[Mapping[str, Rule]] = {}
     efforts: ClassVar[tuple[str, ...]]
 
-    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, name: str, environ: Mapping[str, str] | None = None) -> None:
         if self.names.fullmatch(name) is None:
             text = f"must be {self.provider.name}/{self.named} (got {name[:80]!r})"
             raise InputError("model", [Problem("", text)])
@@ -441,10 +441,13 @@ class SdkModel(ABC):
         if call.effort is not None and call.effort not in self.efforts:
             yield f"effort must be one of {', '.join(self.efforts)} (got {call.effort!r})"
 
-    def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """Raise `ModelError` unless the SDK is installed and a key is set; nothing is sent."""
+    def check(self, call: CallSpec) -> None:
+        """Raise `ModelError`, with the problems of the call, unless there are an SDK and a key; nothing is sent."""
         load_sdk(self.provider)
-        transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
+        try:
+            transport(self.provider, call, self._environ)
+        except ModelError as exc:
+            raise ModelError("; ".join([str(exc), *self.problems(call)]), retryable=False, quota=True) from None
 
     async def complete(self, call: CallSpec) -> Reply:
         """Send a call once and return the reply. Raises `ModelError`."""

@@ -81,11 +81,11 @@ class RemoteBatches(ABC):
     form: ClassVar[Mapping[str, str]]  # fields of a call in a batch: first its key, last its body, others constant
     keeps_labels: ClassVar[bool] = True
 
-    def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, like: CallSpec, environ: Mapping[str, str] | None = None) -> None:
         self.like = like
         at = transport(self.model.provider, like, environ)
         self.at: Transport = replace(at, timeout_s=max(at.timeout_s, TIMEOUT_S))  # ``timeout_s`` is for single calls
-        self.asked = self.model(self.at.model, environ=environ)
+        self.asked = self.model(self.at.model, environ)
         self._runner = asyncio.Runner()
         self._clients: dict[int, Any] = {}
 

@@ -118,7 +118,7 @@ class GoogleModel(base.SdkModel):
             request.headers.pop("x-goog-api-key", None)
 
         genai = load_sdk(GOOGLE)
-        http = base.bounded_client(GOOGLE, None if at.key else without_key, most_bytes)
+        http = base.bounded_client(GOOGLE, most_bytes, None if at.key else without_key)
         options = {
             "base_url": at.address,
             "api_version": API_VERSION,

@@ -77,7 +77,7 @@ class InspectModel:
     """A model of one of Inspect's providers. Each attempt is one request: Inspect's retries and cache are off."""
 
     def __init__(
-        self, name: str, *, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+        self, name: str, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
         if _NAME.fullmatch(name) is None:
             problem = "must be inspect/PROVIDER/MODEL, such as inspect/mistral/mistral-large-latest"

@@ -67,7 +67,7 @@ class _OpenAI(base.SdkModel):
             base_url=at.address,
             timeout=at.timeout_s,
             max_retries=0,
-            http_client=base.bounded_client(self.provider, most_bytes=most_bytes),
+            http_client=base.bounded_client(self.provider, most_bytes),
         )
 
     def headers(self, _call: CallSpec, at: Transport) -> dict[str, Any]:

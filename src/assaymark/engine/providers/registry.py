@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from assaymark.engine.calls import Model
+from assaymark.engine.calls import CallSpec, Model
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.base import SdkModel
 from assaymark.engine.providers.batches import BatchMaker
@@ -44,7 +44,7 @@ class Models(Mapping[str, Model]):
     """Fixed models, and models that providers make from a name. Iteration yields the fixed ones only."""
 
     def __init__(
-        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
+        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], prices: Prices | None = None,
         budget: SpendLimit | None = None, strict: bool = False,
     ) -> None:  # fmt: skip
         self._fixed, self._providers = fixed, dict(providers)
@@ -53,7 +53,7 @@ class Models(Mapping[str, Model]):
 
     def paid_from(self, budget: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
         """Return the same models with these prices and, if given, this budget."""
-        return Models(self._fixed, self._providers, prices=prices, budget=budget, strict=strict)
+        return Models(self._fixed, self._providers, prices, budget, strict)
 
     def raised(self) -> list[str]:
         """The exceptions of Python agents with their counts: one line for each place in an agent's code."""
@@ -88,9 +88,8 @@ class Models(Mapping[str, Model]):
         ours = {name.partition("/")[0] for name in self._fixed}
         if not rest or provider in ours:
             return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
-        matches = (
-            ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
-        )
+        known = [*ours, *self._providers]
+        matches = ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, known, n=1)
         names = [*(f"{our}/MODEL" for our in ours), *EXAMPLES]
         return UnknownNameError("model", name, names, meant=f"{matches[0]}/{rest.lstrip('/')}" if matches else None)
 
@@ -137,7 +136,7 @@ def _sdk_class(provider: str, index: int = 1) -> Any:
 
 
 def _make(provider: str, index: int, environ: Mapping[str, str] | None, name: Any) -> Any:
-    return _sdk_class(provider, index)(name, environ=environ)
+    return _sdk_class(provider, index)(name, environ)
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
@@ -165,9 +164,9 @@ def external_providers() -> dict[str, Factory]:
     return {**addresses, "python": python}
 
 
-def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
-    """Raise unless a model can be called with these arguments, before a run calls any; built-in models always can."""
+def check_ready(model: Model, call: CallSpec | None = None) -> None:
+    """Raise unless a model can make this call, before a run calls any; built-in models always can."""
     if isinstance(model, HttpAgent | PythonAgent):
         model.check()
-    elif isinstance(model, SdkModel):
-        model.check(args)
+    elif isinstance(model, SdkModel) and call is not None:
+        model.check(call)

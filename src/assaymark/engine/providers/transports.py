@@ -141,9 +141,8 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
     tried = (str(named),) if named else (() if written else provider.key_envs)
     key_env = next((name for name in tried if env.get(name)), None)
     if key_env is None and (named or (base_url is None and tried)):
-        raise ModelError(
-            f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
-        )
+        problem = f"{call.model} needs a key: set the environment variable {' or '.join(tried)}"
+        raise ModelError(problem, retryable=False, quota=True)
     key = Secret(env[key_env]) if key_env else None  # so that no local in a traceback shows it
     if key is not None and _KEY.fullmatch(key.reveal()) is None:
         problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"

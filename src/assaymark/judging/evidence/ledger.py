@@ -45,7 +45,7 @@ _MANY = 200  # with fewer numbers, repetitions are too rare for a cache to pay o
 _LABELLED = ("row-labelled", "row-part-labelled")
 
 
-def numeric_ledger(decision: Decision, context: Context, *, material: ContextIndex | None = None) -> list[Evidence]:
+def numeric_ledger(decision: Decision, context: Context, material: ContextIndex | None = None) -> list[Evidence]:
     """Match every number in a decision's rationale against the context that the agent saw.
 
     The first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same subject
@@ -75,11 +75,11 @@ def numeric_ledger(decision: Decision, context: Context, *, material: ContextInd
     index = ContextIndex.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
     numbers, owners = own_numbers(decision, context), owners_of(decision)
-    return audit_texts(texts, index, numbers, owners=owners, decision=decision.record_id)
+    return audit_texts(texts, index, numbers, owners, decision=decision.record_id)
 
 
 def audit_texts(
-    texts: Sequence[tuple[RationaleKind, str]], material: ContextIndex, own: DecisionNumbers | None = None, *,
+    texts: Sequence[tuple[RationaleKind, str]], material: ContextIndex, own: DecisionNumbers | None = None,
     owners: Mapping[str, str] | None = None, decision: str = "",
 ) -> list[Evidence]:  # fmt: skip
     """Make the ledger of plain texts, by part and position, for a judge that only has a rendered prompt."""

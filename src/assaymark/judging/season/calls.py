@@ -284,7 +284,7 @@ def horizon_ledgers(
         material = ContextIndex.of(contexts[name])
         for step in group:
             decision = replace(by_id[step.record_id], rationales=step.texts)
-            ledgers[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
+            ledgers[id(step)] = tuple(numeric_ledger(decision, contexts[name], material))
     return [{step.number: ledgers[id(step)] for step in horizon.steps} for horizon in horizons]
 
 

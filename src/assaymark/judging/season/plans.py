@@ -71,7 +71,7 @@ class CompositeWeights(Frozen):
             raise ValueError(f"without_outcome names a component twice (got {', '.join(self.without_outcome)})")
         return self
 
-    def shares(self, *, outcome: bool) -> dict[Component, float]:
+    def shares(self, outcome: bool) -> dict[Component, float]:
         """Return the percentage of each component; without an outcome its share goes to the components in the plan."""
         percent: dict[Component, float] = {
             "reasoning": self.reasoning, "evidence": self.evidence, "process": self.process,

@@ -89,7 +89,7 @@ class JudgeScore:
     plan: str
 
 
-def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
+def band(score: float, plan: ScoringPlan | None = None) -> Band:
     """Return the band of a score, after rounding half up to a whole number.
 
     Parameters
@@ -120,7 +120,7 @@ def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = Non
     """Return the band of the judges' median, and whether the judges' scores fall in different bands."""
     scores = _scores("contested_band", judge_scores)
     points = min(scores), float(median(scores)), max(scores)
-    low, middle, high = (band(point, plan=plan) for point in points)
+    low, middle, high = (band(point, plan) for point in points)
     state: BandState = "single judge" if len(scores) == 1 else "agreed" if low == high else "contested"
     return BandStanding(*points, middle, low, high, len(scores), state)
 

@@ -20,10 +20,11 @@ from assaymark.text import clean, number
 if TYPE_CHECKING:
     from assaymark.report.charts.paths import Floats
 
-WIDE, HALF, NARROW = 1120, 524, 350
+WIDE, MID, HALF, NARROW = 1120, 640, 524, 350
 Anchor = Literal["start", "middle", "end"]
 Drawn = tuple[Sequence[svg.Element], float]
 """The elements of a figure without its frame, and its height, so that it can be part of a larger picture."""
+Draw = Callable[[str, float], Drawn]
 
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
@@ -77,7 +78,7 @@ def hatch(name: str, kind: str = "hatch") -> svg.Defs:
 def frame(
     name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
 ) -> str:
-    """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
+    """The finished figure with its title and description; ``kind`` is ``wide``, ``mid``, ``narrow`` or ``both``."""
     head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
     attributes = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
     return _picture(size, [*head, *elements], ["fig", kind], attributes, name)
@@ -93,13 +94,13 @@ def _picture(
     ).as_str()  # fmt: skip
 
 
-def views(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
-    """A figure for a screen (or half of one) and for a phone; ``draw`` gives its elements and its height."""
+def views(name: str, title: str, desc: str, draw: Draw, wide: float = WIDE, *, mid: bool = False) -> tuple[str, str]:
+    """A figure for a screen (or half of one), and for a phone, after one for a tablet with ``mid``."""
     frames = []
-    for kind, width in (("wide", wide), ("narrow", NARROW)):
+    for kind, width in (("wide", wide), *((("mid", MID),) if mid else ()), ("narrow", NARROW)):
         parts, height = draw(f"{name}-{kind[0]}", float(width))
         frames.append(frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind))
-    return frames[0], frames[1]
+    return frames[0], "".join(frames[1:])
 
 
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
@@ -247,16 +248,16 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> s
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (columns, *rows):
-        plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
-        writer.writerow([f"'{text}" if isinstance(cell, str) and text[:1] in ("=", "+", "-", "@") else text
-                         for cell, text in zip(row, plain, strict=True)])  # fmt: skip
+        plain = [clean(cell, 200) if isinstance(cell, str) else float(cell) for cell in row]
+        formula = ("=", "+", "-", "@")
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(formula) else cell for cell in plain])
     return out.getvalue()
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
     """Paths over the same days as CSV: a row per day, a column per path."""
     columns = (head, *(name for name, _ in lines))
-    return csv_text(columns, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
+    return csv_text(columns, zip(days, *(nav.tolist() for _, nav in lines), strict=True))
 
 
 # --- one judge among several: ``judges.css`` highlights the judge under the pointer and dims the others ---------------

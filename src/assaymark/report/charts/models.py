@@ -184,7 +184,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], h
                 parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
-    return c.views(name, head, desc, draw)
+    return c.views(name, head, desc, draw, mid=True)
 
 
 ConventionRow = tuple[str, Bar, Bar | None, str, bool]

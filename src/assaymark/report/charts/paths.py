@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -13,7 +14,7 @@ import svg
 from numpy.typing import NDArray
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
+from assaymark.report.charts.canvas import MID, NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -47,14 +48,16 @@ def path_data(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str
     'M0 5l10-.3 10 1.5'
     """
 
-    def tenth(value: int) -> str:
-        text = f"{abs(value) / 10:g}"
-        return ("-" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
+    tenths = np.rint(10 * np.column_stack((xs, ys))).astype(int)
+    x, y = (_tenths(start).strip() for start in tenths[0].tolist())
+    return f"M{x} {y}l{''.join(map(_tenths, np.diff(tenths, axis=0).ravel().tolist())).strip() or '0 0'}"
 
-    tenths = [(round(10 * float(x)), round(10 * float(y))) for x, y in zip(xs, ys, strict=True)]
-    moves = [tenth(b - a) for last, there in pairwise(tenths) for a, b in zip(last, there, strict=True)]
-    rest = "".join(move if not at or move.startswith("-") else f" {move}" for at, move in enumerate(moves))
-    return f"M{tenth(tenths[0][0])} {tenth(tenths[0][1])}l{rest or '0 0'}"
+
+@cache
+def _tenths(value: int) -> str:
+    """Some tenths of a pixel, after a space if there is no minus that sets them apart."""
+    text = f"{abs(value) / 10:g}"
+    return ("-" if value < 0 else " ") + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
 # --- the data with which ``brush.js`` reads a range of days off a figure, instead of from pixels ----------------------
@@ -126,18 +129,19 @@ class _Layout:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
             points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return path_data(xs, np.array([scale(float(values[at])) for at in points]))
+        return path_data(xs, [scale(value) for value in values[points].tolist()])
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
-_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_MID_PLANE: Final = _Layout(36.0, 480.0, MID, (14.0, 210.0), (242.0, 312.0), 70)
+_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 90)
 _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
 def nav_figure(
     name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
 ) -> tuple[str, str]:
-    """Net asset values and drawdowns at both widths; with ``log`` a second, hidden panel has a logarithmic axis."""
+    """Net asset values and drawdowns at every width; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
     for at, role in enumerate(roles):
@@ -151,7 +155,7 @@ def nav_figure(
     marks = nav_ticks(low, max(float(nav.max()) for nav in navs), most=6)
 
     def draw(_: str, width: float) -> Drawn:
-        box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
+        box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
         values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
@@ -168,9 +172,9 @@ def nav_figure(
             if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
                 anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
                 elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
-        return elements, 340.0 if width == WIDE else 296.0
+        return elements, 340.0 if width > NARROW else 296.0
 
-    return c.views(name, title, desc, draw)
+    return c.views(name, title, desc, draw, mid=True)
 
 
 def _values_on(
@@ -215,9 +219,8 @@ def drawdown_ticks(deepest: float) -> tuple[float, ...]:
 def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
     """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
-    styled = sorted(
-        (row for row in zip(lines, styles, strict=True) if row[0][3] in order), key=lambda row: order.index(row[0][3])
-    )
+    styled = sorted((row for row in zip(lines, styles, strict=True) if row[0][3] in order),
+                    key=lambda row: order.index(row[0][3]))  # fmt: skip
     fallen, last = [-100 * drawdowns(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
     marks, room = drawdown_ticks(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)

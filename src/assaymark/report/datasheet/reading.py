@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +11,8 @@ from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
 from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
-from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, text_alternative, views
+from assaymark.report.charts.canvas import HALF, Draw, JudgeWords, text_alternative, views
+from assaymark.report.measurements import quantities
 from assaymark.report.text import KnownValue, n_words, signed, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
@@ -24,37 +25,6 @@ _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
-_TITLES: Final[Mapping[str, tuple[str, str]]] = {
-    "dark_current": ("vacuum", "Null-pair preference"),
-    "graded_vacuum": ("vacuum", "Preference, nearly identical texts"), "delta0.raw": ("equal", "False preference"),
-    "delta0.tie_rate": ("equal", "Tie rate"), "delta0.stable": ("equal", "Stable cross-sensitivity"),
-    "delta0.positional": ("equal", "Positional false preference"), "delta0.one_sided": ("equal", "One-sided commit"),
-    "delta0.other": ("equal", "Other, in the sum"), "delta0.no_preference": ("equal", "No preference in either order"),
-    "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
-    "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
-    "delta0.slot_1_share": ("equal", "Position 1 among positional pairs"), "truth.accuracy": ("truth", "Right calls"),
-    "truth.both": ("truth", "Right in both orders"), "truth.one": ("truth", "Right in one order only"),
-    "truth.none": ("truth", "Right in neither order"), "sensitivity": ("ladder", "Sensitivity"),
-    "tie_rate": ("ladder", "Tie rate"), "wrong_rate": ("ladder", "Wrong choice"),
-    "conditional_accuracy": ("ladder", "Accuracy of decided calls"), "miss_by_tie": ("ladder", "Miss by tie"),
-    "d_prime": ("ladder", "d′"), "threshold": ("ladder", "Detection threshold, 75 %"),
-    "criterion.shift": ("strict", "Criterion shift, strict minus tie allowed"),
-    "filler.preference": ("other", "Filler preferred"), "pair.invalid_share": ("other", "Unusable replies"),
-    "repeat.stability": ("other", "Repeat stability"),
-    "between.kappa_content": ("other", "Agreement with another judge by content, κ"),
-    "between.kappa": ("other", "Agreement with another judge by position, κ"),
-    "point.vacuum_score": ("point", "Score of a text without content"),
-    "point.slope": ("point", "Points per requirement"),
-    "point.order": ("point", "Neighbouring steps in the right order"),
-    "point.verbosity": ("point", "Points per 100 words of filler"),
-    "human.kappa": ("people", "Agreement with people, κ"), "human.ceiling": ("people", "Agreement of two people, κ"),
-    "human.icc": ("people", "Agreement with people, ICC"), "human.bias": ("people", "Judge minus people"),
-    "human.tpr": ("people", "Passes of people found"), "human.tnr": ("people", "Failures of people found"),
-    "drift": ("drift", "Drift, new minus old"), "drift.verdict": ("drift", "Drift verdict"),
-}  # fmt: skip
-_LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
-                      "delta0.positional": "Same position in both orders",
-                      "dark_current": "Preference, one text in both slots"}  # fmt: skip
 GROUPS: Final[Mapping[str, str]] = {
     "vacuum": "Null pairs", "equal": "Equal texts", "truth": "Truth", "ladder": "Ladder", "strict": "Strict prompt",
     "other": "Filler, replies, repeats", "point": "One text at a time", "people": "People", "drift": "Drift",
@@ -63,20 +33,10 @@ GROUPS: Final[Mapping[str, str]] = {
 """The groups of the table of all measurements, in its order."""
 
 
-def group_of(name: str) -> str:
-    """The group of a measurement's name in the table of all measurements."""
-    return _TITLES.get(name, ("more", ""))[0]
-
-
-RANKS: Final[Mapping[str, int]] = {name: at for at, name in enumerate(_TITLES)}
-"""The position of a measurement's name in the table of all measurements; unknown names come last."""
-
-
 def title_of(name: str, log: bool = False) -> str:
     """The title of a measurement. A log's texts are not known to be equal, so no preference there is called false."""
-    if log and name in _LOG_TITLES:
-        return _LOG_TITLES[name]
-    return _TITLES.get(name, ("", clean(name, 60)))[1]
+    kind = quantities("datasheet").get(name, {"title": clean(name, 60)})
+    return (log and kind.get("title_in_log")) or kind["title"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +59,8 @@ class DatasheetIndex(MeasurementIndex):
         condition, items = SAME if SAME in conditions or not conditions else min(conditions), []
         for m in sheet.measurements:
             # A log lacks what needs built texts; one sentence states that instead of many rows.
-            built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
+            group = quantities("datasheet").get(m.name, {}).get("group")
+            built = group in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
@@ -191,9 +152,6 @@ def _key(measurement: Measurement) -> str:
 
 
 # A figure of a datasheet before its width is known: its words, its drawing, and its numbers as a table.
-
-
-Draw = Callable[[str, float], Drawn]
 
 
 @dataclass(frozen=True, slots=True)

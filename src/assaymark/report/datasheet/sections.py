@@ -16,6 +16,7 @@ from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, LevelMark
 from assaymark.report.datasheet import reading as r
+from assaymark.report.measurements import quantities
 from assaymark.report.records.calls import Lineage
 from assaymark.report.text import as_float, bounds_of, counted, interval, known, listing, n_words, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
@@ -91,7 +92,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
     noun = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
         title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
-        draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
+        draw=lambda key, width: charts.stacks(key, rows, width, focus), judges=tuple(judges),
         table=Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
@@ -351,7 +352,7 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
             Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(PageRow(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(PageRow(cells, r.row_anchor(m), quantities("datasheet").get(m.name, {}).get("group", "more")))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
@@ -393,7 +394,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     if unmatched[20:]:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
-    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "")
+    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "", stacked=True)
     # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."
@@ -409,11 +410,9 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     labels = measurement.labels
     delta = labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
-    other = labels.get("condition", "") != r.SAME
-    return (
-        labels.get("prompt") == STRICT, r.RANKS.get(measurement.name, len(r.RANKS)), other, "variant" in labels, step,
-        measurement.id,
-    )  # fmt: skip
+    other, kinds = labels.get("condition", "") != r.SAME, [*quantities("datasheet"), measurement.name]
+    kind = kinds.index(measurement.name)
+    return labels.get("prompt") == STRICT, kind, other, "variant" in labels, step, measurement.id
 
 
 def _inside(measurement: Measurement, value: float) -> bool:
@@ -601,5 +600,5 @@ def drift_subject(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.subject_words(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    details = r.subject_words(Measurement(parts[1], labels, None, 0, "", ""))
     return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

@@ -169,10 +169,11 @@ class BenchmarkIndex(MeasurementIndex):
 
     def gate(self, model: str, profile: str) -> bool | None:
         """True if a model stays within a profile's limit under stress; None if no such verdict is supported."""
-        verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
+        labels = {"model": model, "profile": profile}
+        verdict = self.verdicts.get(measurement_id("gate", labels))
         if verdict is None or verdict.publication_level == "no-claim":
             return None
-        falls = [m for m in self.all("bench.drawdown", model=model, profile=profile) if m.detail.get("stress")]
+        falls = [m for m in self.all("bench.drawdown", **labels) if m.detail.get("stress")]
         return all(m.value is not None and m.value <= float(m.detail["tolerance"]) + ROUNDING for m in falls)
 
     def window(self, name: str) -> str:
@@ -439,9 +440,9 @@ def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
 
 def design_note(index: BenchmarkIndex, board: str) -> str:
     """The test of differences on a leaderboard, autocorrelation of clusters, and the smallest detectable difference."""
-    tests = {item.method.partition("; ")[2].partition(",")[0] for item in index.all("contrast", dimension=board)}
+    tests = {item.method.partition("; ")[2].partition(",")[0] for item in index.all("contrast", board)}
     body = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
-    serial = index.get("order.autocorrelation", dimension=board)
+    serial = index.get("order.autocorrelation", board)
     if t.known(serial):
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
@@ -450,7 +451,7 @@ def design_note(index: BenchmarkIndex, board: str) -> str:
         if serial.detail["order"] == "consecutive":
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
         body.append(text)
-    reach = index.get("order.detectable", dimension=board)
+    reach = index.get("order.detectable", board)
     if t.known(reach):
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
         power = percent(float(reach.detail["power"]))

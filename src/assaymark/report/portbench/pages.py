@@ -449,7 +449,8 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     orders = plural(len(supported), "supported order")
     answer = f"No. None of the {orders} is reversed under the formulas of the {other_name}."
     if not supported:
-        answer = f"No ranking of the models on CEPS is supported under the formulas of the {own_name}."
+        scope = " over all profiles" if len(index.run.profiles) > 1 else ""
+        answer = f"No ranking of the models on CEPS{scope} is supported under the formulas of the {own_name}."
     elif flipped:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in flipped[:3]])
         answer = f"Yes. Under the formulas of the {other_name} {count(len(flipped))} of {orders} are reversed: {named}."

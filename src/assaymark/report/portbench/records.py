@@ -190,9 +190,9 @@ def _stage_displays(run: BenchRun, profile: str, date: DateResult, known: Market
     right = sum(signal == truth for signal, truth in pairs)
     weights, best = date.executed[part], date.truths.weights[part]
     largest = _largest(np.maximum(weights, best))
-    accuracy = formulas.weight_accuracy(weights, best, convention=plan.convention)
+    accuracy = formulas.weight_accuracy(weights, best, plan.convention)
     intra = formulas.intra_class_score(weights, known.scored_by, known.classes)
-    inter = formulas.inter_class_score(weights, known.scored_by, known.classes, convention=plan.convention)
+    inter = formulas.inter_class_score(weights, known.scored_by, known.classes, plan.convention)
     members = np.array(known.classes)
     shares = {name: float(weights[members == name].sum()) for name in CLASS_NAMES}
     by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]

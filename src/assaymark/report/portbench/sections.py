@@ -19,7 +19,7 @@ from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import MeasurementRow, table_rows
+from assaymark.report.measurements import MeasurementRow, quantities, table_rows
 from assaymark.report.portbench import index as bench
 from assaymark.report.portbench.index import BenchmarkIndex, profile_word
 from assaymark.report.records.calls import Lineage
@@ -376,19 +376,6 @@ def stress_answer(index: BenchmarkIndex) -> str:
 # --- every measurement ------------------------------------------------------------------------------------------------
 
 
-_TITLES: Final = {
-    "bench.level": "Level on a leaderboard", "contrast": "Paired difference of two models",
-    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
-    "order.detectable": "Smallest detectable difference, for a leader", "bench.stage": "Mean score of a stage",
-    "bench.ceiling": "Mean score of true answers", "bench.adaptation": "Adaptation to the profile",
-    "bench.drawdown": "Maximum drawdown", "bench.sharpe": "Sharpe ratio",
-    "bench.sharpe.contrast": "Sharpe ratio against equal weight", "bench.performance": "Performance",
-    "bench.baseline": "Performance of a baseline", "bench.stress": "Stress score",
-    "bench.risk_safe": "CEPS of a stress window", "bench.question": "Mean score on questions",
-    "bench.dissociation": "Questions and pipeline, rank correlation",
-}  # fmt: skip
-
-
 def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
     """All measurements of a benchmark; ``lineage`` gives the records that one was computed from."""
 
@@ -413,4 +400,4 @@ def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return table_rows(index.run.measurements, _TITLES, lineage=lineage, hidden=hidden)
+    return table_rows(index.run.measurements, quantities("portbench"), lineage=lineage, hidden=hidden)

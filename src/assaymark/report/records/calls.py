@@ -278,11 +278,9 @@ def _page(
             quotes = same[0].judgment.evidence[:_QUOTES]
             talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
                     for part in talk]  # fmt: skip
-        (said_of,), (about,) = b.merged(talk, _ROOT), b.merged((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
-        # Written as the template of blocks would, because there are thousands of them.
-        cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
-        shown.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
+        cols = b.Columns((tuple(talk), (*beside, facts)), "cols")
+        shown.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>'), cols)))
     pages.end = ids[-1]
     listing = b.CardList(tuple(shown), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
@@ -330,8 +328,8 @@ def _card(item: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTe
         for part, inner in list(value.items() if isinstance(value, dict) else [("", value)])[:_FIELDS]:
             words = inner if isinstance(inner, str) else _JSON.encode(inner)
             parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
-    fields = b.markup_of(Terms(tuple(parsed), wide=False))
-    blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
+    fields = Terms(tuple(parsed), wide=False)
+    blocks += [Group("The reply as JSON", (fields,), folded="closed")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].link),)
     blocks.append(Terms((*facts, *schema, ("Key", code(item.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(part.link for _, parts in asked for part in parts)]

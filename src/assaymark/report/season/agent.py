@@ -30,8 +30,10 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
     names, words = list(season.agents), season.words
     for at, agent in enumerate(season.agents.values()):
         index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
-        steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
-        places, wrong = d.decision_links(index.path, steps), [(day, text) for day in steps for text in day.mismatches]
+        wrong = [(step, text) for step in index.steps for text in step.mismatches]
+        listed: dict[str, Sequence[Any]] = {"decisions": index.steps, "ledger": index.lines, "checks": wrong}
+        lists = {kind: d.list_pages(index.path, kind, rows) for kind, rows in listed.items()}
+        places, file = d.decision_links(lists["decisions"]), index.path.removesuffix(".html") + ".csv"
         earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
         if len(names) > 1:
@@ -40,15 +42,14 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
         if data:
             yield file, data
         # All of its decisions, fact checks and mismatches, each page with a link back to the agent.
-        kinds: Sequence[tuple[str, b.Inline, Sequence[Any], Sequence[b.Block]]] = (
-            ("decisions", d.decisions_answer(index), steps, ()),
-            ("ledger", index.say("ledger.answer"), lines, d.ledger_head(index)),
-            ("checks", index.say("reliability.listed", n=len(wrong)), wrong, ()),
-        )
+        kinds: Sequence[tuple[str, b.Inline, Sequence[b.Block]]] = (
+            ("decisions", d.decisions_answer(index), ()), ("ledger", index.say("ledger.answer"), d.ledger_head(index)),
+            ("checks", index.say("reliability.listed", len(wrong)), ()),
+        )  # fmt: skip
         name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
-        for kind, lead, rows, head in kinds:
+        for kind, lead, head in kinds:
             title, back = index.say(f"further.{kind}", agent=name), b.Linked(name, f"{index.path}#{kind}")
-            for path, some, links in with_pager(d.list_pages(index.path, kind, rows).items(), **named):
+            for path, some, links in with_pager(lists[kind].items(), **named):
                 block: b.Block
                 if kind == "decisions":
                     block = d.decision_listing(index, some)
@@ -87,7 +88,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     counts = {"decisions": len(steps), "orders": sum(map(d.order_count, steps)),
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
-    facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n=n) for name, n in counts.items()})
+    facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
     for path in d.account_paths(index.season, agent.name)[:2]:
@@ -112,8 +113,8 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
              d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first, *_ = d.list_pages(index.path, "decisions", steps)
-        whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
+        first = f"{index.path.removesuffix('.html')}/decisions.html"
+        whole = b.Prose(b.Linked(words.say("decisions.all", len(steps)), first))
         shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
     return b.Page(
@@ -125,23 +126,23 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
 
 def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
-    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, title="", data=file)
+    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, "", data=file)
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
     words, (account_path, *others) = index.words, d.account_paths(index.season, index.agent.name)
     navs = [d.nav_on_days(path, account_path.days) for path in (account_path, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
-        lead = index.say("earned.answer_alone", own=gains[0], n=len(account_path.days))
+        lead = index.say("earned.answer_alone", len(account_path.days), own=gains[0])
         return b.Section("earned", title, lead, (account[0],)), account[1]
     baseline = words.word("baseline", d.baseline_key(others[0]))
-    lead = index.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(account_path.days))
+    lead = index.say("earned.answer", len(account_path.days), own=gains[0], baseline=baseline, other=gains[1])
     if others[0].name not in EQUAL_WEIGHT:
         return b.Section("earned", title, lead, (account[0],)), account[1]
     # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
     item = index.get("season.excess", baseline=others[0].name)
     points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
-    more = words.say("earned.whole", baseline=baseline, n=len(navs[0]) - 1, points=points)
+    more = words.say("earned.whole", len(navs[0]) - 1, baseline=baseline, points=points)
     if known(item):
         daily, ends = words.number(100 * item.value, 3, sign=True), bounds_of(item)
         if ends is None:
@@ -150,7 +151,7 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
             low, high = (words.number(100 * end, 3, sign=True) for end in ends)
             level = words.percent(item.level if item.level is not None else 0.95, 0)
             zero = "holds_zero" if ends[0] <= 0 <= ends[1] else "clear_of_zero"
-            interval = words.say("earned.daily", points=daily, level=level, n=item.n, low=low, high=high)
+            interval = words.say("earned.daily", item.n, points=daily, level=level, low=low, high=high)
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
@@ -182,32 +183,31 @@ def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
     total = index.say("head.total", total=row.total)
     if not place.shown and bounds is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*bounds, *tier)), strict=True))
-        total = index.say("head.range", n=len(usable), **ends)
+        total = index.say("head.range", len(usable), **ends)
     return judged, " ", season.note(index.get(name), total)
 
 
 def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note = index.words, list[b.Block](), index.season.note
+    words, blocks, note, folder = index.words, list[b.Block](), index.season.note, index.path.removesuffix(".html")
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
-        first, *_ = d.list_pages(index.path, "ledger", index.lines)
-        whole = b.Prose(b.Linked(index.say("ledger.all", n=len(index.lines)), first))
+        whole = b.Prose(b.Linked(index.say("ledger.all", len(index.lines)), f"{folder}/ledger.html"))
         blocks = [d.ledger_table(index, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in index.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
-    bad = [(step, text) for step in index.steps for text in step.mismatches]
-    more = b.Linked(index.say("reliability.all"), next(iter(d.list_pages(index.path, "checks", bad)))) if bad else ""
-    some = [b.verbatim(d.mismatch_words(words, text)) for _, text in bad[:_WRONG]]
+    bad = [text for step in index.steps for text in step.mismatches]
+    more = b.Linked(index.say("reliability.all"), f"{folder}/checks.html") if bad else ""
+    some = [b.verbatim(d.mismatch_words(words, text)) for text in bad[:_WRONG]]
     points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
     judged = index.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
     item = index.get("season.reliability")
-    answer = index.say("reliability.listed", n=len(bad)) if bad else index.say("reliability.unchecked")
+    answer = index.say("reliability.listed", len(bad)) if bad else index.say("reliability.unchecked")
     if known(item):
         failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
-        answer = index.say("reliability.clear", **numbers, n=item.n)
+        answer = index.say("reliability.clear", item.n, **numbers)
         if failed:
-            answer = index.say("reliability.answer", **numbers, n=item.n, failed=failed)
+            answer = index.say("reliability.answer", item.n, **numbers, failed=failed)
     elif item is not None:
         answer = index.say("reliability.none", why=words.term("state", item.state))
     reliable = (note(item, answer), *some, more, judged)
@@ -219,7 +219,7 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
         parts = [f"{parts[0]} {index.say('lookahead.nobody')}"]
     else:
         key = "lookahead.found" if failed else "lookahead.clear"
-        text = f"{parts[0]} {index.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
+        text = f"{parts[0]} {index.say(key, len(looked), failed=failed, count=words.few(len(looked)))}"
         parts = [note(index.get("season.lookahead"), text)]
     for grade in looked if failed else ():
         mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
@@ -243,9 +243,9 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
     if item is not None and not known(item):
         said_of = [index.say("thrash.none", why=words.term("state", item.state))]
     elif known(item):
-        said_of = [index.say("thrash.answer", n=round(item.value))]
+        said_of = [index.say("thrash.answer", round(item.value))]
         within, counts = item.detail.get("within"), item.detail.get("by_symbol")
-        said_of += [index.say("thrash.within", n=within)] if isinstance(within, int) else []
+        said_of += [index.say("thrash.within", within)] if isinstance(within, int) else []
         if isinstance(counts, dict) and counts:
             most = tuple(f"{clean(name, 40)} {words.amount(n)}" for name, n in list(counts.items())[:_SYMBOLS])
             said_of.append(index.say("thrash.by_symbol", symbols=most))
@@ -335,10 +335,10 @@ def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView
         judged = [(points, index.season.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
-        contested += len({band(points, plan=plan) for points, _ in judged}) > 1
+        contested += len({band(points, plan) for points, _ in judged}) > 1
     weak, mixed, strong = (words.term("claim.band", name) for name in ("weak", "mixed", "strong"))
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
-    desc = words.say("graded.desc", n=len(rows), contested=contested)
+    desc = words.say("graded.desc", len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
     for grade in usable:
         values = ", ".join(f"{words.part(part)} {_points_words(index, grade, axis, part.name)}" for part in parts)

@@ -93,10 +93,9 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
     return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
 
 
-def decision_links(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
-    """The address of each decision, by its number."""
-    pages = list_pages(path, "decisions", steps).items()
-    return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
+def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
+    """The address of each decision, by its number, from the pages of all decisions of an agent."""
+    return {step.number: f"{page}#d{step.number}" for page, shown in pages.items() for step in shown}
 
 
 def decisions_answer(index: AgentIndex) -> str:
@@ -105,7 +104,7 @@ def decisions_answer(index: AgentIndex) -> str:
     if not steps:
         return index.say("decisions.empty")
     keys = Counter(key for step in steps for key in decision_keys(step))
-    return index.say("decisions.answer", n=len(steps), traded=keys["traded"], silent=keys["no-answer"])
+    return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
 # --- one decision -----------------------------------------------------------------------------------------------------
@@ -131,8 +130,8 @@ def trades_words(words: Language, step: StepRecord) -> str:
         named = [f"{quantity(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
-    shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
-    shown += [words.say("count.refused", n=len(step.rejections))] if step.rejections else []
+    shown += [words.say("accounts.held_more", len(fills) - _TRADES)] if len(fills) > _TRADES else []
+    shown += [words.say("count.refused", len(step.rejections))] if step.rejections else []
     sentence = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
     return sentence[0].upper() + sentence[1:]
 
@@ -141,8 +140,8 @@ def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardLi
     """A list of decisions, with filters for each kind that occurs."""
     words = index.words
     titles = {key: words.word("filter", key) for key in FILTERS}
-    filters = words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
     cards = tuple(decision_group(index, step) for step in steps)
+    filters = words.filters((key for card in cards for key in (card.key, *card.also.split())), titles, len(steps))
     return b.CardList(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
@@ -179,7 +178,7 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         fills.append(trade)
     kinds: dict[str, Sequence[b.Inline]] = {
         "orders" if order_count(step) else "no_orders":
-            [*orders, *([words.say("decisions.more", n=more)] if more > 0 else [])],
+            [*orders, *([words.say("decisions.more", more)] if more > 0 else [])],
         "fills": fills, "refused": refused,
         "flags": [words.word("flag", flag) for flag in step.decision.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
@@ -202,10 +201,10 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
         body: tuple[b.Prose, ...] = (b.Prose(b.verbatim(passage), "said"),)
-        body += (b.Prose(words.say("decisions.cut", n=rest), "sub"),) if rest > 0 else ()
+        body += (b.Prose(words.say("decisions.cut", rest), "sub"),) if rest > 0 else ()
         folded = len(passage) > _SHOWN or rest > 0
         texts.append(b.Group(b.verbatim(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
-    heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
+    heading = words.say("decisions.day", step.number), " ", b.small(words.day(step.day))
     blocks = (b.Prose(b.chained(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
@@ -275,6 +274,7 @@ def ledger_table(
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
     words, rows = index.words, list[b.PageRow]()
+    opened, closed = words.quoted("\n").split("\n")
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -285,12 +285,11 @@ def ledger_table(
         rules = []
         for rule in line.rule.split(", ")[:_RULES] if line.rule else ():
             over = _OVER.fullmatch(rule)
-            span = words.say(f"span.{over['unit']}", n=int(over["count"])) if over else ""
+            span = words.say(f"span.{over['unit']}", int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
         quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
-            opened, closed = words.quoted("\n").split("\n")
             quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         fields = "; ".join(
@@ -329,7 +328,7 @@ def ledger_answer(index: AgentIndex) -> str:
     counts = tuple(
         f"{words.amount(tally[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if tally[key]
     )
-    return index.say("ledger.counted", n=len(index.lines), counts=counts)
+    return index.say("ledger.counted", len(index.lines), counts=counts)
 
 
 def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
@@ -338,7 +337,7 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         return ()
     item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
-        sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
+        sentence = index.say("ledger.share", item.n, share=words.percent(item.value))
         chance, actual, corrected, of = (detail_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
         if chance is not None and actual is not None and corrected is not None and of is not None:
             values = {"chance": words.percent(chance), "observed": words.percent(actual),
@@ -349,8 +348,8 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
     if isinstance(silent, int) and isinstance(steps, int):
-        lines.append(index.say("ledger.silent", silent=silent, n=steps))
-    lines.append(index.say("ledger.differ", differ=sum(line.disagree for line in index.lines), n=len(index.lines)))
+        lines.append(index.say("ledger.silent", steps, silent=silent))
+    lines.append(index.say("ledger.differ", len(index.lines), differ=sum(line.disagree for line in index.lines)))
     lines += [index.say("ledger.partial")] if index.run.partial else []
     # The counts of each state in each layer, over the whole fact check.
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
@@ -395,10 +394,12 @@ def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
     return (*agents[:DRAWN], *others) if agents else ()
 
 
-def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.Figure, str] | None:
+def account_figure(
+    index: SeasonIndex, only: str = "", heading: str | None = None, **shown: Any
+) -> tuple[b.Figure, str] | None:
     """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
 
-    None where no account is recorded. ``shown`` are other fields of the figure.
+    None where no account is recorded. ``shown`` are other fields of the figure; ``heading`` replaces its title.
     """
     paths, words = account_paths(index, only), index.words
     if not paths:
@@ -439,8 +440,8 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
-    more: dict[str, Any] = {"title": title, "brush": brush, "table": table, "scales": scales, **shown}
-    figure = b.Figure(caption=caption, wide=wide, narrow=narrow, **more)
+    heading = title if heading is None else heading
+    figure = b.Figure(heading, caption, wide, narrow, table, brush=brush, scales=scales, **shown)
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 
@@ -454,10 +455,10 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
         return None
-    positions = last.book.positions if last.book else {}
-    owned = sorted(((symbol, n) for symbol, n in positions.items() if n), key=lambda pair: (-abs(pair[1]), pair[0]))
+    positions = last.book.positions.items() if last.book else ()  # without what rounding left, which prints as 0.00
+    owned = sorted(((symbol, n) for symbol, n in positions if abs(n) >= 0.005), key=lambda one: (-abs(one[1]), one[0]))
     shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in owned[:most]]
-    shown += [words.say("accounts.held_more", n=len(owned) - most)] if len(owned) > most else []
+    shown += [words.say("accounts.held_more", len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
@@ -472,7 +473,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_links(index.pages[name], index.run.steps[name])[step.number]
+        place = decision_links(list_pages(index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))

@@ -122,7 +122,8 @@ def _files(
 ) -> Iterator[tuple[str, str]]:
     """The standings and every decision as CSV, and the last days with every change of the verdicts, newest first, as
     RSS and as JSON."""
-    rows: list[tuple[str | float, ...]] = []
+    run, words, rows, entries = index.run, index.words, list[tuple[str | float, ...]](), list[tuple[str, ...]]()
+    steps = [(name, step) for name in index.agents for step in run.steps.get(name, ())]
     for name, agent in index.agents.items():
         place, row = index.run.decided.place(name), index.rows.get(name)
         tier = next((at for at, tier in enumerate(index.run.decided.tiers, 1) if name in tier), None)
@@ -144,12 +145,10 @@ def _files(
             sum(fill.cost for fill in step.fills if fill.kind == "order"), "; ".join(step.decision.flags),
             "; ".join(step.mismatches), " ".join(rationale.text for rationale in step.decision.rationales),
         )
-        for name in index.agents
-        for step in index.run.steps.get(name, ())
+        for name, step in steps
     ]  # fmt: skip
     columns = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
     yield DECISIONS, csv_text(columns.split(), rows)
-    run, words, days, entries = index.run, index.words, dict[str, list[str]](), list[tuple[str, ...]]()
     for edition, before, changed in changes:
         if before is None or changed:
             levels = (f"{words.amount(edition['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)
@@ -157,12 +156,10 @@ def _files(
             text = "\n".join(changed) or words.say("feeds.unchanged")
             key = f"verdicts/{content_id([edition['day'], edition['tally'], text])[:12]}"
             entries.append((str(edition["day"]), "verdicts", key, title, text, "claims.html"))
-    for name in index.agents:
-        for step in run.steps.get(name, ()):
-            days.setdefault(step.day, []).append(f"{clean(name, 60)}: {trades_words(words, step)}")
-    for day in sorted(days)[-_DAYS:]:
+    for day in sorted({step.day for _, step in steps})[-_DAYS:]:
+        text = "\n".join(f"{clean(name, 60)}: {trades_words(words, step)}" for name, step in steps if step.day == day)
         title = words.say("feeds.day", day=words.day(day))
-        entries.append((day, "decisions", f"day/{day}", title, "\n".join(days[day]), "index.html#now"))
+        entries.append((day, "decisions", f"day/{day}", title, text, "index.html#now"))
     entries.sort(key=lambda entry: entry[:2], reverse=True)
     # Full addresses of pages if that of the site is known; else none.
     top, urn, lines, items = f"{run.url.rstrip('/')}/{folder}", f"urn:assaymark:{run.plan_hash}", list[str](), []
@@ -234,8 +231,8 @@ def share_card(index: SeasonIndex) -> str:
         parts.append(rect(_LEFT - 24, 98, 8, height + 12, "m", _COLOURS[claim.level]))
         parts += _text(top, large, 100 + large, "q")
         parts += _text(below, size, 108 + large * (1.3 * len(top)) + size, "s")
-    foot = words("card.foot", days=words("index.days", n=run.days, count=words.amount(run.days)),
-                 judges=words("panel.count", n=judges, few=words.few(judges)), plan=short_hash(clean(run.plan_hash)),
+    foot = words("card.foot", days=words("index.days", run.days, count=words.amount(run.days)),
+                 judges=words("panel.count", judges, few=words.few(judges)), plan=short_hash(clean(run.plan_hash)),
                  day=words.day(run.last))  # fmt: skip
     # Agents tier by tier and by name, each with a line from its lowest to its highest judge.
     tiers = [sorted(tier) for tier in run.decided.tiers]

@@ -18,9 +18,9 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
-from assaymark.report.measurements import MeasurementRow, measurement_links, table_rows
+from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems, paginate_by
-from assaymark.text import NBSP, clean, prose
+from assaymark.text import MINUS, NBSP, clean, number, prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,13 @@ class Language:
 
     catalogue: Catalogue
 
-    def __call__(self, key: str, **values: Value) -> str:
+    def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
-        return self.catalogue.say(key, **values).replace(" %", f"{NBSP}%")
+        return self.catalogue.say(key, n, **values).replace(" %", f"{NBSP}%")
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self(f"model.{key}", **values)
+        return self(f"model.{key}", n, **values)
 
     def has(self, key: str) -> bool:
         """True if the language has such a key."""
@@ -183,10 +183,10 @@ class Language:
         """Names as a list in words, safe to show."""
         return self.catalogue.names([clean(name, 60) for name in names])
 
-    def number(self, value: float, digits: int = 1, *, sign: bool = False) -> str:
+    def number(self, value: float, digits: int = 1, sign: bool = False) -> str:
         """A number with fixed decimals and a true minus; 0 has no sign."""
-        value = value if float(f"{value:.{digits}f}") else 0.0
-        return self.catalogue.number(value, f"{'+' if sign and value else ''}.{digits}f")
+        signed = sign and float(f"{value:.{digits}f}")
+        return self.catalogue.number(value, f"{'+' if signed else ''}.{digits}f")
 
     def amount(self, value: float, digits: int = 0) -> str:
         """A count or an amount, with groups of three digits and fixed decimals.
@@ -194,10 +194,9 @@ class Language:
         >>> Language(english()).amount(-101260.5, 1)
         '−101,260.5'
         """
-        written, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
-        minus = written[: -len(written.lstrip(self.catalogue.minus))]
-        units = f"{int(written[len(minus) :]):,}".replace(",", self.catalogue.say("format.thousands"))
-        return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
+        words = self.catalogue
+        signs = {ord(","): words.say("format.thousands"), ord("."): words.decimal, ord(MINUS): words.minus}
+        return number(value, digits).translate(signs)
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
@@ -207,13 +206,13 @@ class Language:
         """Small counts as words, from two on."""
         return self.catalogue.say(f"claim.count.{value}") if value in _WORDS else self.amount(value)
 
-    def percent(self, share: float, digits: int = 1, *, sign: bool = False) -> str:
+    def percent(self, share: float, digits: int = 1, sign: bool = False) -> str:
         """A share in percent; the sign is not separated from its number by a line break."""
-        return self("format.percent", value=self.number(100 * share, digits, sign=sign))
+        return self("format.percent", value=self.number(100 * share, digits, sign))
 
-    def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
+    def span(self, low: float, high: float, digits: int = 1, sign: bool = False) -> str:
         """The ends of an interval, in words."""
-        return self.range(*(self.number(end, digits, sign=sign) for end in (low, high)))
+        return self.range(*(self.number(end, digits, sign) for end in (low, high)))
 
     def range(self, first: Value, last: Value) -> str:
         """A range, in words."""
@@ -258,29 +257,12 @@ def round_points(value: float) -> int:
 ROWS: Final = 500
 """Rows of measurements on one page: the same number in every language, so that every page has its translation."""
 
-_GROUPS: Final[Mapping[str, str]] = {
-    "scores": "total composite axis outcome efficiency without",
-    "orders": "contrast lofo.contrast recusal.contrast length.contrast judges.contrast judge.own_family judge.length "
-    "order.autocorrelation order.detectable panel.families panel.alpha panel.generalizability panel.variance kappa "
-    "noise judge_noise",
-    "judges": "self_preference verbosity alone author_probe invalid human.judge human.agreement human.sample "
-    "human.labels human.contrast",
-    "records": "ledger reliability lookahead thrash decisions",
-    "books": "return drawdown excess",
-}
-"""The groups of the filter buttons above the rows, in the order of the rows."""
-
 
 def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    pages = {
-        name if "." in name or name == "contrast" else f"season.{name}": group
-        for group, names in _GROUPS.items()
-        for name in names.split()
-    }
-    rows = table_rows(measurements, {key: key for key in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
+    rows = table_rows(measurements, quantities("season"), hidden=hidden)
     return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 
@@ -351,7 +333,7 @@ class SeasonIndex(MeasurementIndex):
         agent = item.labels.get("agent", "")
         bounds = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
-        return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
+        return "" if bounds is None else self.words("measured.spread", n, low=bounds[0], high=bounds[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> PointRange | None:
         """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
@@ -398,7 +380,7 @@ class SeasonIndex(MeasurementIndex):
         """The index of a judge in the panel, from 0; None for a judge that is not in it."""
         return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
-    def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
+    def path(self, name: str, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may have the same name; None if there is none."""
         return next((path for path in self.run.paths if path.name == name and path.baseline == baseline), None)
 
@@ -423,9 +405,9 @@ class AgentIndex:
         records = run.steps.get(name, ()), run.ledger.get(name, ())
         return cls(season, agent, run, season.words, season.pages[name], *records, grades)
 
-    def say(self, key: str, **values: Value) -> str:
+    def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the agent pages."""
-        return self.words.say(key, **values)
+        return self.words.say(key, n, **values)
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""

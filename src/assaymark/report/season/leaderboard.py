@@ -183,8 +183,8 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(index)):
         blocks.append(b.Prose(b.chained(design, " ")))
-    dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
-    return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
+    dots = words("board.dots.one" if n == 1 else "board.dots.other", words.few(n))
+    return b.Section("board", words("board.title"), words("board.lede", n, judges=dots), tuple(blocks))
 
 
 def board_places(index: SeasonIndex) -> list[Rank[Phrase]]:
@@ -216,14 +216,14 @@ def total_words(index: SeasonIndex, place: Rank[Phrase]) -> str:
 
 def unranked_words(index: SeasonIndex) -> str:
     """The notice that there are too few periods for any test, with the number needed; else empty."""
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", AGGREGATE)
     pairs = [item for item in index.run.measurements if item.name == "contrast"]
     if serial is None or not pairs or any(item.value is not None for item in pairs):
         return ""
     n = max(item.n for item in pairs)
     if serial.detail["order"] == "consecutive":
-        return index.words("board.unranked", n=n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
-    return index.words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
+        return index.words("board.unranked", n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
+    return index.words("board.unranked_apart", n, needed=FEWEST_CLUSTERS)
 
 
 def design_words(index: SeasonIndex) -> Iterator[str]:
@@ -231,14 +231,14 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
     words, tested = index.words, [m for m in index.run.measurements if m.name == "contrast" and m.value is not None]
     if tested:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
-        yield words("board.design.test", n=max(item.n for item in tested), test=words.term("board.test", name))
-    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+        yield words("board.design.test", max(item.n for item in tested), test=words.term("board.test", name))
+    serial = index.get("order.autocorrelation", AGGREGATE)
     if known(serial):
         lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
         key = "board.design.flagged" if serial.detail["flagged"] else "board.design.lags"
         text = words(key, last=len(serial.detail["lags"]), lags=lags, limit=float(serial.detail["flag"]))
         yield index.link(serial, text)
-    reach = index.get("order.detectable", dimension=AGGREGATE)
+    reach = index.get("order.detectable", AGGREGATE)
     if known(reach):
         leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
         power = words.percent(float(reach.detail["power"]), 0)
@@ -333,7 +333,7 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
-    words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline=baseline)
+    words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline)
     other = next((even for at in EQUAL_WEIGHT if (even := index.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = index.get("season.return", **{key: name})
@@ -375,7 +375,7 @@ def board_notes(index: SeasonIndex) -> Iterator[str]:
         late = []
     for key, listed in (("timing", late), ("outcome", undecided), ("part", part)):
         if listed:
-            yield words(f"board.note.{key}", agents=words.names(listed), n=len(listed))
+            yield words(f"board.note.{key}", len(listed), agents=words.names(listed))
     if index.run.paths:
         yield words("board.note.recorded" if index.run.source else "board.note.path")
 

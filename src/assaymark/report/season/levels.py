@@ -13,7 +13,7 @@ from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
-from assaymark.report.measurements import MeasurementRow
+from assaymark.report.measurements import MeasurementRow, quantities
 from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
@@ -71,7 +71,7 @@ def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
         rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
         # Only the page of all claims has the rest.
-        link: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
+        link: Inline = Linked(words("index.rest", rest), "claims.html") if rest else ""
         lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
         parts.append(_part(words, level, lines[:first], lines[first:], link))
     return tuple(parts)
@@ -82,7 +82,7 @@ Lines = Sequence[ClaimQuote | WithheldGroup]
 
 def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.ClaimList:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
-    folded = words(key, n=len(more)) if more else ""
+    folded = words(key, len(more)) if more else ""
     return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
@@ -99,7 +99,7 @@ def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
             about = ((season_subject(v, words), words.texts(reasons_of(index.season, v)[:1])) for v in mine)
             lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
-        rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
+        rest = Linked(words.say("said.more", more), "claims.html") if more > 0 else ""
         if lines:
             parts.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
     return tuple(parts)
@@ -189,9 +189,9 @@ def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         value = result_words(item, words) if shown else Styled(words("frame.withheld"), "gap")
         sources.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
     more = len(ids) - len(items)
-    sources += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
+    sources += [Linked(words("claims.more", more), "measurements.html")] if more else []
     if sources:
-        blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(sources), "whys"),), folded="closed"))
+        blocks.append(b.Group(words("claims.rests", len(ids)), (b.Items(tuple(sources), "whys"),), folded="closed"))
     return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
@@ -203,18 +203,6 @@ def baseline_words(name: str, words: Language) -> str:
 # --- measurements in words --------------------------------------------------------------------------------------------
 
 
-_FORMS: Final = {
-    "season.return": "+1%", "season.drawdown": "1%", "season.excess": "+3%", "season.author_probe": "1%",
-    "season.invalid": "1%", "season.ledger": "1%", "agent.flagged_texts": "1%", "human.sample": "1%",
-    "season.self_preference": "+1", "season.verbosity": "+1", "contrast": "+1", "lofo.contrast": "+1",
-    "recusal.contrast": "+1", "length.contrast": "+1", "judges.contrast": "+1", "judge.own_family": "+1",
-    "judge.length": "+1", "human.contrast": "+1", "season.kappa": "2", "season.alone": "2",
-    "order.autocorrelation": "2", "panel.alpha": "2", "panel.generalizability": "2", "human.judge": "2",
-    "human.agreement": "2", "panel.families": "0", "season.thrash": "0", "season.lookahead": "0",
-    "season.decisions": "0", "datasheet.gate": "0", "human.labels": "0",
-}  # fmt: skip
-"""The format of a kind of measurement: its decimals (1 by default), a plus if signed, and a percent sign."""
-
 _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 
@@ -225,7 +213,7 @@ def result_words(item: Measurement, words: Language) -> str:
         return reason_words(item, words)
     ends = ends_words(item, words)
     text = formatted_value(item, item.value, words) + (f" ({ends})" if ends else "")
-    return words("measured.n", value=text, n=words.amount(item.n), of=words.of(item.n, item.n_of))
+    return words("measured.n", words.amount(item.n), value=text, of=words.of(item.n, item.n_of))
 
 
 def ends_words(item: Measurement, words: Language) -> str:
@@ -239,23 +227,15 @@ def reason_words(item: Measurement, words: Language) -> str:
     if item.name.startswith("human.") and words.has(f"state.{name}"):
         return words.term("state", name)
     if item.name in _PEOPLE:
-        return words(f"people.{_PEOPLE[item.name]}", n=item.n)
+        return words(f"people.{_PEOPLE[item.name]}", item.n)
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 
 def formatted_value(item: Measurement, value: float, words: Language) -> str:
     """A value of a measurement, or an end of its interval, in the format of its kind."""
-    form = _FORMS.get(item.name, "1")
+    form = quantities("season").get(item.name, {}).get("form", "1")
     written = words.percent if form.endswith("%") else words.number
     return written(value, int(form.strip("+%")), sign=form.startswith("+"))
-
-
-_BOOKS: Final = (
-    "season.return", "season.drawdown", "season.excess", "season.reliability", "datasheet.gate", "human.sample",
-    "human.agreement", "human.labels", "human.contrast",
-)  # fmt: skip
-_DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
-_ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
 def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRow:
@@ -289,17 +269,18 @@ def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRo
         interval = f"{ends}{level}" if ends else words("state.no interval")
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
     agent, grader = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
-    kind = "guesses" if item.name == "season.author_probe" else "grades"
+    rests_on = quantities("season").get(item.name, {}).get("rests_on", "grades")
     judges = [judge.name for judge in index.run.plan.panel if item.name != "season.without" or judge.name != grader]
     pairs = [(judge, agent if agent in index.agents else "") for judge in judges]
-    if item.name in _ONE_JUDGE:
+    if rests_on in ("grades by judge", "guesses"):
         pairs = [(grader, agent if agent in index.agents else "")]
-    elif item.name in _DECIDED:
-        kind, pairs = "decisions", [(agent, "")]
+    elif rests_on in ("decisions", "none"):
+        pairs = [(agent, "")] if rests_on == "decisions" else []
+    kind = rests_on.partition(" ")[0]
     records = [
         Linked(words(f"measured.{kind}", who=clean(author, 60)), place)
         for author, of in pairs
-        if item.name not in _BOOKS and (place := index.record(kind, author, of))
+        if (place := index.record(kind, author, of))
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
     cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,

@@ -108,8 +108,8 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     """The pages and files of one language, as paths below its folder."""
     words, undrawn = index.words, len(index.agents) - DRAWN
     # The figure of all accounts, and the file with its values; empty without recorded accounts.
-    more = words.say("accounts.more", n=undrawn) if undrawn > 0 else ""
-    accounts, data = account_figure(index, title="", data=DATA, note=more) or (None, "")
+    more = words.say("accounts.more", undrawn) if undrawn > 0 else ""
+    accounts, data = account_figure(index, heading="", data=DATA, note=more) or (None, "")
     yield _index(index, folder, accounts)
     yield from [(DATA, data)] * bool(data)
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
@@ -158,7 +158,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     run, words, levels, sections = index.run, index.words, season_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {noun}" for _, n, noun in season_tally(index))
-    everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
+    everything = b.Linked(words("index.reasons", all=words("index.all", len(run.decided.verdicts))), "claims.html")
     if accounts is not None:
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
@@ -197,7 +197,7 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     state: b.Inline = ""
     if key:
         drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>')
-        drawn, noun = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
+        drawn, noun = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", noun, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(index)
     quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.ClaimQuote)]
@@ -209,11 +209,11 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
             b.Prose((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
         aside=(*aside, b.chained(follow, " · ")),
-        heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
+        heading=words("index.day", run.days, season=title, of=run.planned) if run.planned > run.days else "",
         here="index", description=quoted[0].copy if quoted else lede,
         picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
         feeds=(("application/rss+xml", feeds.RSS), ("application/feed+json", feeds.JSON_FEED)),
-        styles=("season-tables.css", "brush.css"),
+        styles=("season-tables.css", "season-board.css", "brush.css"),
         scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )  # fmt: skip
 
@@ -227,12 +227,12 @@ def season_lede(index: SeasonIndex) -> str:
         capital = words("index.capital", capital=words.amount(run.plan.capital), currency=clean(run.plan.currency, 12))
     text = words(
         "index.lede",
-        agents=words("index.agents", n=len(run.plan.agents), few=words.few(len(run.plan.agents))),
+        agents=words("index.agents", len(run.plan.agents), few=words.few(len(run.plan.agents))),
         prompts=words(f"index.{source}"),
-        universe=words("index.universe", n=len(run.universe), count=words.amount(len(run.universe))),
-        capital=capital, days=words("index.days", n=run.days, count=words.amount(run.days)),
+        universe=words("index.universe", len(run.universe), count=words.amount(len(run.universe))),
+        capital=capital, days=words("index.days", run.days, count=words.amount(run.days)),
         first=words.day(run.first), last=words.day(run.last),
-        judges=words("index.judges", n=judges, few=words.few(judges)),
+        judges=words("index.judges", judges, few=words.few(judges)),
     )  # fmt: skip
     return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
 
@@ -368,7 +368,7 @@ def weight_tables(plan: ScoringPlan, words: Language) -> Iterator[tuple[str, b.T
         for part in omitted:  # the season has no field for it; its weight is shared by the others
             note = b.small(words("weights.not_applicable", weight=number(part.weight, "g")))
             rows.append(((words.part(part), note), "0"))
-        tables.append((words(f"weights.{axis}", n=words.few(len(parts))), rows))
+        tables.append((words(f"weights.{axis}", words.few(len(parts))), rows))
     for title, rows in tables:
         yield title, b.Table(columns, tuple(rows), frozenset((1,)), "", style="slim")
 

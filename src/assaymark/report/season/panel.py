@@ -34,10 +34,10 @@ def panel_page(index: SeasonIndex) -> b.Page:
     families = {judge.family for judge in judges}
     shared = sorted(families & {agent.family for agent in index.agents.values()})
     panel = words(
-        "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
-        families=words("panel.families", n=len(families), few=words.few(len(families))),
+        "panel.lede", judges=words("panel.count", len(judges), few=words.few(len(judges))),
+        families=words("panel.families", len(families), few=words.few(len(families))),
     )  # fmt: skip
-    conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
+    conflict = words("panel.conflict", len(shared), families=words.names(shared)) if shared else words("panel.apart")
     preference, changes, floors = preference_table(index), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     # The judges' agreement on bands, over records of single periods.
     item, ends = index.get("season.kappa"), ""
@@ -47,7 +47,7 @@ def panel_page(index: SeasonIndex) -> b.Page:
     else:
         if within := limits(item, lambda low, high: words.span(low, high, 2), ""):
             ends = words("kappa.ends", ends=within, level=words.percent(item.level or 0.95, 0))
-        kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
+        kappa = words("kappa.said", words.amount(item.n), kappa=words.number(item.value, 2), ends=ends)
     # The change of each agent's total without each judge; for agents that share a tier only the maximum.
     most, undefined = dict[str, float](), words("state.not defined")
     for agent in index.agents if len(judges) > 1 else ():
@@ -74,8 +74,8 @@ def panel_page(index: SeasonIndex) -> b.Page:
             continue
         value = words("noise.points", value=floor.value) if known(floor) else words.term("state", floor.state)
         freedom = detail_of(floor, "freedom")
-        basis = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
-        basis = basis if freedom is None else words("noise.free", rests=basis, n=int(freedom))
+        basis = words("noise.rests", words.amount(floor.n), of=words.of(floor.n, floor.n_of))
+        basis = basis if freedom is None else words("noise.free", int(freedom), rests=basis)
         subject = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
         floors.append((subject, b.Linked(value, index.href(floor)), basis))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
@@ -117,7 +117,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
         bad = words("state.not measured") if invalid is None else words.term("state", invalid.state)
         if known(invalid):
             wrong = words.amount(round(invalid.value * invalid.n))
-            bad = words("panel.invalid", bad=wrong, n=words.amount(invalid.n))
+            bad = words("panel.invalid", words.amount(invalid.n), bad=wrong)
         # A path with a scheme or a host is not linked, because a site has no external links.
         sheet = index.run.sheets.get(judge.name, "")
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
@@ -156,7 +156,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
 def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     """The agreement of each judge with people on a sample of periods, and that of two people; empty without people."""
     words, rows = index.words, list[tuple[b.Inline, ...]]()
-    sample, two = (index.get(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
+    sample, two = (index.get(f"human.{name}", AGGREGATE) for name in ("sample", "agreement"))
     if sample is None or two is None:
         return
 
@@ -164,8 +164,8 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
         """An estimate from a measurement's detail with its interval."""
         if measure["estimate"] is None:
             return words.term("state", str(measure["state"]).partition(" (")[0])
-        value, low, high = words.number(measure["estimate"], digits, sign=sign), measure["low"], measure["high"]
-        return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign=sign)})"
+        value, low, high = words.number(measure["estimate"], digits, sign), measure["low"], measure["high"]
+        return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign)})"
 
     def reached(item: Measurement) -> str:
         """A kappa with its interval, or the reason why there is none."""
@@ -175,10 +175,10 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
         return index.link(item, text)
 
     detail = sample.detail
-    sentences = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
+    sentences = [words("people.said", len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
     sentences += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
     for judge in index.run.plan.panel:
-        if (item := index.get("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
+        if (item := index.get("human.judge", AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
     icc = detail_of(two, "icc")
@@ -202,7 +202,7 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
     for judge, item in ((judge, item) for judge, item in items if item is not None):
         difference, over = item.value, item.n_of == "periods"
         n = item.n if over else int(detail_of(item, "n_own") or 0)
-        basis = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
+        basis = words("noise.rests", words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
         large, state = difference is not None and abs(difference) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
         if item.low is not None and item.high is not None:
@@ -218,14 +218,14 @@ def preference_table(index: SeasonIndex) -> b.Table | None:
                 if (change := _without(index, name, judge.name)) is not None
             ]
             size = words("preference.large", points=LARGE) if large else ""
-            reading = " ".join(filter(None, (size, words("preference.open", n=n), *moved[:3])))
+            reading = " ".join(filter(None, (size, words("preference.open", n), *moved[:3])))
         elif item.low > 0:
             reading = words("preference.favours", low=item.low)
         elif item.high < 0:
             reading = words("preference.harsher", high=-item.high)
         else:
             key = "preference.unshown_periods" if over else "preference.unshown"
-            reading = words(key, n=n, reach=round_points(max(-item.low, item.high)))
+            reading = words(key, n, reach=round_points(max(-item.low, item.high)))
         # An interval over periods is about these agents only.
         if difference is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
             reading += f" {words('preference.alone')}"
@@ -273,7 +273,7 @@ def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
         hits = int(detail_of(item, "hits") or round(item.value * item.n))
         ends = limits(item, lambda low, high: words.range(f"{100 * low:.0f}", words.percent(high, 0)),
                       words("state.no interval"))  # fmt: skip
-        text = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
+        text = words("probe.said", item.n, judge=judge, hits=words.amount(hits), share=words.percent(item.value, 0),
                      ends=ends, chance=words.percent(chance, 0))  # fmt: skip
         above = item.low is not None and item.low > chance
         asked.append(f"{text} {words('probe.above' if above else 'probe.within')}")
@@ -286,6 +286,6 @@ def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
     if names:
         columns = tuple(map(words, ("blinding.name", "blinding.done", "blinding.count", "blinding.reason")))
         table = b.Table(columns, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
-        rest = (words("blinding.rest", n=len(names) - _LINES),) if len(names) > _LINES else ()
+        rest = (words("blinding.rest", len(names) - _LINES),) if len(names) > _LINES else ()
         blocks.append(b.Group(words("blinding.names"), (table, *b.notes(rest)), folded="closed"))
     return tuple(blocks)

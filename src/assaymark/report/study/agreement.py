@@ -46,15 +46,15 @@ def single_section(index: RunIndex) -> b.Section:
     group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if singles else None
     pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in index.all("single.rho")})
     orders = [
-        (index.title(d), *(index.linked_value("single.rho", dimension=d, a=judge, b=other) for judge, other in pairs))
+        (index.title(d), *(index.linked_value("single.rho", d, a=judge, b=other) for judge, other in pairs))
         for d in index.dimensions
-        if index.all("single.rho", dimension=d)
+        if index.all("single.rho", d)
     ]
     names = (f"{clean(judge, 40)} and {clean(other, 40)}" for judge, other in pairs)
     rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
                 "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
     # The lead, in one or two sentences computed from the numbers.
-    correlated, counts = index.known("single.rho", dimension=AGGREGATE), index.known("single.discoveries")
+    correlated, counts = index.known("single.rho", AGGREGATE), index.known("single.discoveries")
     every, sentences = (*index.all("single.rho"), *index.all("single.discoveries")), []
     if not correlated and not counts:
         sentences.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
@@ -102,7 +102,7 @@ def ranks_section(index: RunIndex) -> b.Section:
             for agent in sorted(index.summary.ranks[scores[0]])
         )
         possible = b.Table((f"Rank of {count(len(ranks))}", *map(index.title, scores)), ranks, summary="")
-    firsts, placed, places = index.known("rank.first", dimension=AGGREGATE), rank_shares(index), len(index.agents)
+    firsts, placed, places = index.known("rank.first", AGGREGATE), rank_shares(index), len(index.agents)
     if not firsts or not placed:
         return b.section("ranks", "Which ranks are possible?", answer, possible)
     ranked, order = ranked_alone(index, AGGREGATE), [*placed, *(agent for agent in index.agents if agent not in placed)]
@@ -116,7 +116,7 @@ def ranks_section(index: RunIndex) -> b.Section:
         if drawn is not None:
             shares = binned(drawn, places)
             first, *others = map(percent, shares)
-            cells = [index.link(index.get("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
+            cells = [index.link(index.get("rank.first", AGGREGATE, agent=agent), first), *others]
             in_words = (f"rank {head} in {percent(part)}" for head, part in zip(heads, shares, strict=True) if part > 0)
             texts.append(f"{name}: {', '.join(in_words)}")
         body.append((name, *cells))
@@ -143,7 +143,7 @@ def rank_shares(index: RunIndex) -> dict[str, tuple[float, ...]]:
     rank if no others were measured."""
     by_agent = {}
     for agent in ranked_alone(index, AGGREGATE):
-        item = index.get("rank.first", dimension=AGGREGATE, agent=agent)
+        item = index.get("rank.first", AGGREGATE, agent=agent)
         if known(item):
             shares = item.detail.get("shares")
             values = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
@@ -170,11 +170,11 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
     columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
-    families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", dimension=AGGREGATE)})
+    families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:
         high, low = verdict.claim.subjects
-        item = index.get("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
+        item = index.get("lofo.contrast", AGGREGATE, dropped=family, high=high, low=low)
         if item is None or item.value is None:
             return "not comparable"
         return "turns" if item.value <= 0 else t.p_of(item) + t.p_of(item, "p_adjusted", ", adjusted ", "")
@@ -186,9 +186,9 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     )  # fmt: skip
     dropped = sorted({m.labels["dropped"] for m in index.all("lofo.rho")})
     rho = [
-        (index.title(d), *(index.linked_value("lofo.rho", dimension=d, dropped=family) for family in dropped))
+        (index.title(d), *(index.linked_value("lofo.rho", d, dropped=family) for family in dropped))
         for d in index.dimensions
-        if index.all("lofo.rho", dimension=d)
+        if index.all("lofo.rho", d)
     ]
     level, judges = index.study.inference.alpha, len(index.study.families)
     note = (
@@ -197,7 +197,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
         f"{t.alpha(round(2 * level / min(max(2, judges), 3), 3))} and, after correction over all pairs, "
         f"{t.alpha(2 * level)}. A first rank whose pairs all keep the former needs no correction."
     )
-    undropped = index.all("lofo.rho", dimension=AGGREGATE)
+    undropped = index.all("lofo.rho", AGGREGATE)
     answer = "No difference on the overall score is significant."
     if judges < 2:
         answer = "Not measurable: one judge family, so none can be left out."
@@ -271,16 +271,16 @@ def agreement_section(index: RunIndex) -> b.Section:
     traits = [
         (index.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
         for d in index.dimensions
-        if known(m := index.get("dimension.mtmm", dimension=d))
+        if known(m := index.get("dimension.mtmm", d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
     # Other measures of the panel's agreement.
     body = []
     fleiss, overlap, alone, general, worth = (
-        index.get(name, dimension=AGGREGATE)
+        index.get(name, AGGREGATE)
         for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
     )
-    liking = index.get("panel.variance", dimension=AGGREGATE, part="judge x agent")
+    liking = index.get("panel.variance", AGGREGATE, part="judge x agent")
     if fleiss is not None and index.study.rubric.coefficient == "kappa":
         body += [f"Unweighted Fleiss κ on the overall score is {t.as_text(fleiss)}. It is reported and gates nothing."]
     if overlap is not None:
@@ -323,7 +323,7 @@ def agreement_section(index: RunIndex) -> b.Section:
 
 def _kappas(index: RunIndex) -> list[tuple[str, Measurement]]:
     """The kappas of the scores: the overall score first, then by kappa in descending order."""
-    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, dimension=d)) is not None]
+    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, d)) is not None]
     return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
 
 
@@ -365,7 +365,7 @@ def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Fig
 
 def agreement_words(index: RunIndex) -> str:
     """The lead of the section: enough, weak or too little agreement, score by score."""
-    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, dimension=d)) is not None]
+    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, d)) is not None]
     if not kappas:
         return "Agreement was not measured."
     if all(m.value is None for _, m in kappas):
@@ -397,8 +397,8 @@ def agreement_table(index: RunIndex) -> b.Table | None:
         rows.append((
             index.title(dimension), index.link(item, t.as_text(item)), t.limits(item),
             span(*bootstrap) if bootstrap else "no interval", count(item.n),
-            t.count_in(item, "clusters", "not stated"), index.linked_value("kappa.fleiss", dimension=dimension),
-            index.linked_value("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
+            t.count_in(item, "clusters", "not stated"), index.linked_value("kappa.fleiss", dimension),
+            index.linked_value("redundancy", dimension), f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
     columns = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
     return b.table_of(columns, rows, 7, "The same as a table, with Fleiss κ and redundancy")
@@ -415,7 +415,7 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
         return None
     for dimension, item in kappas:
         gating, by, status = index.gating(dimension), index.gating_note(dimension), index.status(dimension)
-        within = tuple(m.value for m in index.known(KAPPA, dimension=dimension)
+        within = tuple(m.value for m in index.known(KAPPA, dimension)
                        if "format" in m.labels and not m.state.startswith("too few"))  # fmt: skip
         format_kappa = gating.value if gating and "format" in gating.labels else None
         rows.append((index.title(dimension), item, status, by, format_kappa, within))

@@ -135,7 +135,7 @@ def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tup
 def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     """The checks of a claim about agents: agreement, the difference and other explanations of it, then all others."""
     claim, kind, supported = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
-    tested, needed = bool(index.all("contrast", dimension=claim.dimension)), t.alpha(index.alpha(claim.dimension))
+    tested, needed = bool(index.all("contrast", claim.dimension)), t.alpha(index.alpha(claim.dimension))
     item = index.pair("contrast", verdict) if tested and kind != "first" else None
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
     # Significance and stability share one field: the first of them that fails limits the claim.
@@ -197,7 +197,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
     plan, and other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
-        distinct, apart = index.get("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
+        distinct, apart = index.get("dimension.distinct", dimension), _DISTINCT[verdict.distinct]
         if known(distinct) and verdict.distinct in ("passed", "not-told-apart"):
             below, tested_at = number(index.study.claims.distinct), t.p_of(distinct, "p_holm", ", adjusted ", "")
             apart += f": correlation {t.with_ends(distinct)}; below {below} needed{tested_at}"
@@ -207,7 +207,7 @@ def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterato
         details = [m.detail for m in _pairs_of(index, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
         detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
         few, worth = count(detail["clusters"]) if detail else "not stated", t.as_float(detail.get("effective"))
-        item, time = index.get("order.autocorrelation", dimension=dimension), ", taken as independent"
+        item, time = index.get("order.autocorrelation", dimension), ", taken as independent"
         if item is not None and item.detail.get("order") == "consecutive":
             time = " that follow each other in time" + ("" if worth is None else f", worth about {number(worth, 0)}")
         elif item is not None and item.detail.get("flagged"):
@@ -299,7 +299,7 @@ def explanations_section(index: RunIndex) -> b.Section:
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
-        item = index.get("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
+        item = index.get("order.autocorrelation", dimension)  # the similarity of neighbouring clusters
         rhos = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
         if item is not None and rhos:
             flag = t.detail_of(item, "flag")
@@ -312,7 +312,7 @@ def explanations_section(index: RunIndex) -> b.Section:
         distinct.append((index.title(item.labels["dimension"]), index.link(item, t.as_text(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
     liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
-              for m in index.all("judge.own_family", dimension=AGGREGATE)
+              for m in index.all("judge.own_family", AGGREGATE)
               if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
@@ -346,7 +346,7 @@ def explanations_section(index: RunIndex) -> b.Section:
 
 def distinct_items(index: RunIndex) -> list[Measurement]:
     """The correlation of each dimension with the overall impression, in rubric order."""
-    items = (index.get("dimension.distinct", dimension=d) for d in index.dimensions if d != AGGREGATE)
+    items = (index.get("dimension.distinct", d) for d in index.dimensions if d != AGGREGATE)
     return [item for item in items if item is not None]
 
 
@@ -358,7 +358,7 @@ def is_distinct(index: RunIndex, item: Measurement) -> bool:
 
 def detectable_words(index: RunIndex) -> str:
     """The smallest differences that the design could detect."""
-    item = index.get("order.detectable", dimension=AGGREGATE)
+    item = index.get("order.detectable", AGGREGATE)
     if not known(item):
         return t.sentence(f"Smallest detectable difference: {t.as_text(item)}")
     pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
@@ -483,7 +483,7 @@ def _calls(index: RunIndex, calls: float, judges: int) -> str:
 
 def _detectable(index: RunIndex) -> tuple[str, str]:
     """The smallest detectable difference of the design (empty if unknown), and the cost of detecting a smaller one."""
-    item = index.get("order.detectable", dimension=AGGREGATE)
+    item = index.get("order.detectable", AGGREGATE)
     pair = None if item is None else t.as_float(item.detail.get("pair", item.value))
     if pair is None or not 0 < pair <= index.study.points:
         none = "This study could not detect any gap on this scale: too few common clusters."

@@ -127,14 +127,14 @@ def _kappa_words(index: RunIndex, item: Measurement) -> str:
 
 def _agreement(index: RunIndex) -> Outcomes:
     """Agreement by score, the ranking procedure, and leave-one-family-out."""
-    if (item := index.get(KAPPA, dimension=AGGREGATE)) is not None:
+    if (item := index.get(KAPPA, AGGREGATE)) is not None:
         conclusion = {
             "publish": "Enough for claims on the overall score.",
             "methodology": "Weak; no headline on the overall score.",
         }.get(index.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
         conclusion = f"{conclusion} {supported_words(index.on(AGGREGATE))}"
         yield "Overall κ gate", _with_n(_kappa_words(index, item), conclusion, [item])
-    kappas = [m for d in index.dimensions if d != AGGREGATE and (m := index.get(KAPPA, dimension=d)) is not None]
+    kappas = [m for d in index.dimensions if d != AGGREGATE and (m := index.get(KAPPA, d)) is not None]
     if kappas:
         by = {s: [m for m in kappas if index.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip
@@ -162,7 +162,7 @@ def _agreement(index: RunIndex) -> Outcomes:
         lead = f"{index.untestable} " if index.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
         yield "Order procedure", _outcome(result, conclusion, *index.all("order.detectable"))
-    measured, every = index.known("lofo.rho", dimension=AGGREGATE), index.all("lofo.rho", dimension=AGGREGATE)
+    measured, every = index.known("lofo.rho", AGGREGATE), index.all("lofo.rho", AGGREGATE)
     title = "Leave-one-family-out"
     if measured:
         text = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.as_text(m)}" for m in measured)
@@ -186,11 +186,11 @@ def _explanations(index: RunIndex) -> Outcomes:
 
     def pairs_on(name: str) -> list[Measurement]:
         """The measurements of a kind for overall pairs, sorted by agent names: ids would reveal the direction."""
-        return sorted(index.all(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
+        return sorted(index.all(name, AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
     resolved = significant(index)
     pairs = t.counted(len(resolved), "significant pair")
-    items = [m for m in index.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
+    items = [m for m in index.known("judge.own_family", AGGREGATE) if m.labels["judge"] != "common"]
     if items:
         text = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
         resting = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
@@ -212,7 +212,7 @@ def _explanations(index: RunIndex) -> Outcomes:
         yes = count(sum(v.other_judges == "yes" for v in resolved))
         named = "The sentence of any other order names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
-    item = index.get("order.autocorrelation", dimension=AGGREGATE)
+    item = index.get("order.autocorrelation", AGGREGATE)
     lags = [] if item is None else [lag for v in item.detail.get("lags", ()) if (lag := t.as_float(v)) is not None]
     if item is not None and lags:
         text = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
@@ -229,7 +229,7 @@ def _explanations(index: RunIndex) -> Outcomes:
 
 def _ranks(index: RunIndex) -> Outcomes:
     """Possible ranks, and the results of each judge alone."""
-    if measured := index.known("rank.first", dimension=AGGREGATE):
+    if measured := index.known("rank.first", AGGREGATE):
         placed, ranked = agreement.rank_shares(index), ranked_alone(index, AGGREGATE)
         places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draw_counts(measured)}"
         phrases = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
@@ -239,10 +239,10 @@ def _ranks(index: RunIndex) -> Outcomes:
         result = f"{t.listing(phrases)} {drawn}{rest}" if phrases else f"No agent is alone in its tier; {drawn}"
         firsts = [v for v in index.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
-        items = (index.get("rank.first", dimension=AGGREGATE, agent=agent) for agent in placed)
+        items = (index.get("rank.first", AGGREGATE, agent=agent) for agent in placed)
         conclusion = conclusion or "No first rank on the overall score is supported."
         yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
-    pairs, alone = index.known("single.rho", dimension=AGGREGATE), index.known("single.discoveries")
+    pairs, alone = index.known("single.rho", AGGREGATE), index.known("single.discoveries")
     if pairs or alone:
         phrases, values, panel = [], [m.value for m in pairs], index.get("panel.discoveries")
         if values:
@@ -283,7 +283,7 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 def _controls(index: RunIndex) -> Outcomes:
     """The results of the control texts, and whether a judge family favours those that it composed."""
-    honest, names = index.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
+    honest, names = index.value("cell.honest", AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(index) if c.gate is not None or c.score is not None}
 
     def result_of(control: held.Control) -> str:
@@ -398,7 +398,7 @@ def _texts(index: RunIndex) -> Outcomes:
         conclusion = f"{which} is sensitive to style{'' if named else ' for that reason'}."
         below = f"Below {index.study.cells.terse_tokens} words: {shares}"
         yield "Terse tail", _outcome(below, conclusion, *(m for _, m in terse))
-    worth, title = index.get("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
+    worth, title = index.get("panel.effective_judges", AGGREGATE), "Effective number of judges"
     if known(worth):
         judges, r, n = worth.detail.get("judges"), t.detail_of(worth, "r"), number(worth.value, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""

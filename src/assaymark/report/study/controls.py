@@ -79,7 +79,7 @@ def controls(index: RunIndex) -> tuple[Control, ...]:
                 if outcome and other != outcome:
                     families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
             reversals = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
-            score, title = index.get("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
+            score, title = index.get("cell.score", AGGREGATE, cell=cell), clean(t.cell_title(cell), 80)
             controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), reversals))
         return tuple(controls)
 
@@ -90,7 +90,7 @@ def controls_section(index: RunIndex) -> b.Section:
     """Control texts against their rules, their scores, the outcomes without each judge family, and terse agents."""
     measured = [c for c in controls(index) if c.gate is not None or c.score is not None]
     columns = tuple((figure,) for figure in _figures(index, measured))
-    separation, text = index.get("cell.separation", dimension=AGGREGATE), ""
+    separation, text = index.get("cell.separation", AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
         value = t.estimate(separation) if known(separation) else t.as_text(separation)
         text = f"Cell B minus cell A: {value} points. Near 0 the panel cannot tell terse and right from long and wrong."
@@ -119,7 +119,7 @@ def controls_section(index: RunIndex) -> b.Section:
         middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
         return index.linked(item), middle
 
-    honest, rows = index.get("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
+    honest, rows = index.get("cell.honest", AGGREGATE), list[tuple[str, ...]]()
     if honest is not None and measured:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
     for control in measured:
@@ -209,7 +209,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         of_rows = tuple((row.title, row.shown, row.note) for row in rows)
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
         yield b.Figure("How far from the rule is each control?", caption, *drawn, None, values)
-    rows, honest = [], index.get("cell.honest", dimension=AGGREGATE)
+    rows, honest = [], index.get("cell.honest", AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
         if item is None:
             continue
@@ -256,7 +256,7 @@ def mostly_terse(index: RunIndex) -> tuple[str, ...]:
 
 def style_section(index: RunIndex) -> b.Section:
     """The stylometric audit of the honest records."""
-    item, drawn = index.get("style.threshold", dimension=AGGREGATE), list[Block]()
+    item, drawn = index.get("style.threshold", AGGREGATE), list[Block]()
     points = sorted(
         (float(row[0]), float(row[1]), int(row[2]))  # words, difference, records below
         for row in (() if item is None else item.detail.get("scan", ()))
@@ -283,7 +283,7 @@ def style_section(index: RunIndex) -> b.Section:
         passing = sum(above and p <= index.study.inference.alpha for above, p in tested)
         of = f"{count(passing)} of {t.plural(len(matched), 'contrast')} {'keeps' if passing == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
-    straight = index.get("score.length_correlation", dimension=AGGREGATE)
+    straight = index.get("score.length_correlation", AGGREGATE)
     sentences = [] if straight is None else [f"Length and panel score correlate at {t.as_text(straight)}."]
     if item is None:
         sentences.append("No break by length was looked for, so a penalty on short texts alone would not show.")
@@ -492,7 +492,7 @@ def finding_words(item: Measurement) -> str:
 
 def people_section(index: RunIndex) -> b.Section | None:
     """The graders, each judge's agreement with them, and supported orders as people see them; None without people."""
-    if index.get("human.sample", dimension=AGGREGATE) is None:
+    if index.get("human.sample", AGGREGATE) is None:
         return None
     columns = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
     judges = list[tuple[Inline, ...]]()
@@ -509,16 +509,16 @@ def people_section(index: RunIndex) -> b.Section | None:
         return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
 
     for dimension in index.dimensions:
-        if index.get("human.sample", dimension=dimension) is None:
+        if index.get("human.sample", dimension) is None:
             continue
         title = index.title(dimension)
         for judge in sorted(judge.name for judge in index.study.judges):
-            if (item := index.get("human.judge", dimension=dimension, judge=judge)) is not None:
+            if (item := index.get("human.judge", dimension, judge=judge)) is not None:
                 detail, name = item.detail, clean(judge, 60)
                 judges.append((title, name, index.linked(item, t.with_ends), stated(detail["icc"]),
                                stated(detail["bias"], t.signed), rate(detail["tpr"]), rate(detail["tnr"]),
                                count(item.n)))  # fmt: skip
-        if (agreed := index.get("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
+        if (agreed := index.get("human.agreement", dimension)) is not None:  # what a judge can reach
             icc = t.detail_of(agreed, "icc")
             judges.append((title, "two people", index.linked(agreed, t.with_ends), "" if icc is None else number(icc),
                            "", "", "", count(agreed.n)))  # fmt: skip
@@ -552,7 +552,7 @@ def people_section(index: RunIndex) -> b.Section | None:
 
 def people_words(index: RunIndex) -> str:
     """Numbers of graders and grades, agreement of judges and people, outcomes for orders; empty without people."""
-    sample = index.get("human.sample", dimension=AGGREGATE)
+    sample = index.get("human.sample", AGGREGATE)
     if sample is None:
         return ""
     detail = sample.detail
@@ -569,8 +569,8 @@ def people_words(index: RunIndex) -> str:
     counts = [f"{count(states.count(state))} {phrase}" for state, phrase in (
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
     ) if state in states]  # fmt: skip
-    two, agree = index.value("human.agreement", dimension=AGGREGATE), []
-    if each := [measurement.value for measurement in index.known("human.judge", dimension=AGGREGATE)]:
+    two, agree = index.value("human.agreement", AGGREGATE), []
+    if each := [measurement.value for measurement in index.known("human.judge", AGGREGATE)]:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
     sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."

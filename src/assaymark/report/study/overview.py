@@ -15,7 +15,7 @@ from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, small
-from assaymark.report.charts.canvas import NARROW, WIDE
+from assaymark.report.charts.canvas import MID, NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
@@ -165,11 +165,11 @@ def _tiers_section(index: RunIndex) -> b.Section:
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
-            wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
-                                       kind, reason)
-                            for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
+            widths = {"wide": WIDE, "mid": MID, "narrow": NARROW} if not reason else {"wide": WIDE, "narrow": NARROW}
+            wide, *rest = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width), kind,
+                                      reason) for kind, width in widths.items())  # fmt: skip
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
-            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
+            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, "".join(rest), values=values))
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
             kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
@@ -339,7 +339,7 @@ def _planted_section(index: RunIndex) -> b.Section:
         band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
         ends = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
         axis = strip_axis(ends, *(end for end in band if end is not None), 0.0)
-        graded, honest = score or gate, index.value("cell.honest", dimension=AGGREGATE)
+        graded, honest = score or gate, index.value("cell.honest", AGGREGATE)
         n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
         mean = f" Mean score {index.link(score, number(score.value))}" if known(score) else ""
         mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""

@@ -29,6 +29,7 @@ from assaymark.report.measurements import (
     measurement_links,
     measurement_pages,
     measurement_parts,
+    quantities,
     table_rows,
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
@@ -80,58 +81,6 @@ _OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "r
 """Scores and ranks of single agents; a rank is not a score, so it is never replaced by the range of the judges."""
 
 _AGREED: Final = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
-_TITLES: Final = {
-    "kappa.mean_pairwise": "Agreement, mean pairwise κ", "kappa.fleiss": "Agreement, Fleiss κ",
-    "redundancy": "Redundancy of judges", "panel.alpha": "Agreement, Krippendorff’s α",
-    "panel.generalizability": "Generalizability coefficient of agents’ means",
-    "panel.variance": "Variance component of a score", "score.effect": "Level of an agent",
-    "contrast": "Paired difference", "rank.first": "Resampled ranks of an agent",
-    "recusal.contrast": "Paired difference, judges standing aside for their own family",
-    "length.contrast": "Paired difference at equal length", "judges.contrast": "Paired difference, judges as a sample",
-    "judge.own_family": "Extra points for agents of a judge’s own family",
-    "judge.length": "Extra points of a judge for twice the length",
-    "dimension.distinct": "Correlation of a dimension with the overall impression",
-    "dimension.mtmm": "Correlation of judges on a dimension (multitrait-multimethod)",
-    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
-    "order.detectable": "Smallest detectable difference, for a leader", "panel.families": "Judge families",
-    "missing.share": "Share of replies that are missing", "lofo.rho": "Left-out family, rank correlation",
-    "lofo.effect": "Left-out family, level of an agent", "lofo.contrast": "Left-out family, paired difference",
-    "probe.contrast": "Held-out judge, paired difference", "probe.state": "Held-out judge, contested pairs",
-    "single.level": "One judge alone, level of an agent", "single.rho": "Two judges alone, rank correlation",
-    "single.discoveries": "One judge alone, significant differences",
-    "panel.discoveries": "The panel, significant differences", "panel.effective_judges": "Effective number of judges",
-    "cell.score": "Control cell, panel score", "cell.honest": "Honest records, panel score",
-    "cell.agreement": "Control cell, κ with the honest records",
-    "cell.kappa": "Control cell, κ inside (undefined by design)", "cell.gate": "Control cell, the number of its rule",
-    "cell.halo": "Control cell, self-preference of its own family", "cell.drop": "Control cell, left-out family",
-    "cell.separation": "Control cells, B minus A", "terse.share": "Share of terse rationales",
-    "style.threshold": "Break in the score by length",
-    "length_matched.contrast": "Paired difference, texts brought to one length",
-    "anchor.shift": "Shift under other anchors", "human.sample": "Drawn cycles that people graded",
-    "human.labels": "Records that people graded", "human.agreement": "Agreement of people, mean pairwise κ",
-    "human.judge": "A judge beside people, κ", "human.contrast": "Paired difference as people see it",
-    "contamination.gap": "After the cutoff against before", "noise.repetition_stability": "Repetition stability",
-    "noise.agent_floor": "Replicate floor", "judge.invalid_share": "Invalid replies",
-    "datasheet.gate": "Limits on a judge's datasheet", "oracle.kappa": "Against the arithmetic oracle, κ",
-    "oracle.error": "Against the arithmetic oracle, mean error",
-    "agent.flagged_texts": "Share of decisions with instruction-like text",
-    "agent.answered": "Answers in the form asked for", "agent.limits_kept": "Decisions that keep every limit",
-    "agent.seconds": "Seconds of a decision, median", "agent.output_tokens": "Output tokens of a decision, median",
-    "agent.text_tokens": "Words of a rationale, median", "score.length_correlation": "Length and score",
-    "evidence.share": "Evidence, share of a state", "evidence.chance_corrected": "Evidence, support beyond chance",
-    "evidence.no_number_share": "Evidence, records without a number", "forecast.mismatch": "Forecast arithmetic",
-}  # fmt: skip
-_GROUPS: Final = {
-    "Agreement": ("kappa", "redundancy", "panel.alpha", "panel.generalizability", "panel.variance"),
-    "Agents": ("score.effect", "contrast", "rank", "order"),
-    "Other explanations": ("recusal", "length", "judges", "judge.own_family", "judge.length", "dimension"),
-    "A family left out": ("lofo",), "Held-out judge": ("probe",), "Judges one by one": ("single", "panel"),
-    "Controls": ("cell", "terse", "style", "length_matched"),
-    "Other anchors, other times": ("anchor", "contamination"),
-    "Judges": ("noise", "judge", "datasheet", "oracle", "missing"), "People": ("human",),
-    "Conduct": ("agent", "score.length_correlation"), "Evidence": ("evidence", "forecast"),
-}  # fmt: skip
-"""The groups of the filter buttons above the rows: names of measurements, or prefixes of their names."""
 
 
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -156,7 +105,7 @@ def each_page(
     """The pages of `render_pages`, one at a time, and those of single calls if there is a ledger to read. A run with
     judgments has pages of them and of decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has no
     cards of claims and no rows of measurements; its sentences state what decides them."""
-    index, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
+    index, frame = RunIndex.of(run), study_frame(run, site, brief)
     if brief:
         yield from ((page.path, frame.page(page)) for page in _pages(index, (), {}))
         yield from frame.files()
@@ -244,7 +193,7 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
             yield example
 
 
-def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
+def study_frame(run: AssayRun, site: Site = ALONE, brief: bool = False) -> Frame:
     """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
@@ -342,14 +291,14 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
             return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
-    groups = {name: words for words, names in _GROUPS.items() for name in names}
-    ours = {name: measurement_title(name, index.sign) for name in _AGREED}
-    return table_rows(index.run.measurements, _TITLES | ours, shown, lineage_of, groups, hidden)
+    kinds = quantities("study")
+    ours = {name: {**kinds[name], "title": measurement_title(name, index.sign)} for name in _AGREED}
+    return table_rows(index.run.measurements, {**kinds, **ours}, shown, lineage_of, hidden)
 
 
 def measurement_title(name: str, sign: str = "κ") -> str:
     """The title of a kind of measurement; an unknown one keeps its name. ``sign`` is the symbol of agreement."""
-    title = _TITLES.get(name, clean(name, 60))
+    title = quantities("study").get(name, {}).get("title", clean(name, 60))
     return title.replace("κ", sign) if name in _AGREED else title
 
 

@@ -152,7 +152,7 @@ def plan_section(index: RunIndex) -> b.Section:
     fields = b.Table(("Field", "Value", "What it decides"), tuple(_plan_rows(index)), summary="", stacked=True)
     titles = t.listing([index.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
-    item, note = index.get("order.detectable", dimension=AGGREGATE), ""
+    item, note = index.get("order.detectable", AGGREGATE), ""
     pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.as_text(item)
     if known(item):
         pair, power = t.detail_of(item, "pair"), t.detail_of(item, "power")
@@ -160,10 +160,10 @@ def plan_section(index: RunIndex) -> b.Section:
         note = "" if power is None else f"power {percent(power)}"
         could = index.link(item, f"{number(item.value)} points for a leader{single}")
     # The plan's treatment of clusters: as independent or as consecutive in time.
-    time, study = index.get("order.autocorrelation", dimension=AGGREGATE), index.study
+    time, study = index.get("order.autocorrelation", AGGREGATE), index.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
     relation = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
-    worth, overlap = (index.get(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
+    worth, overlap = (index.get(name, AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
     independent, errors = t.as_text(worth), "independent judges; needs texts of known quality"
     if known(worth):
         independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.detail_of(worth, "r")

@@ -129,7 +129,7 @@ def judges_section(index: RunIndex) -> b.Section:
 def spread_words(index: RunIndex) -> str:
     """The range of system means by each judge that scored its own family; a wide one inflates own-family points."""
     spreads: dict[str, float] = {}
-    for judge in {item.labels["judge"] for item in index.all("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+    for judge in {item.labels["judge"] for item in index.all("judge.own_family", AGGREGATE)} - {COMMON}:
         levels = _system_means(index, judge)
         spreads[judge] = max(levels) - min(levels) if levels else 0.0
     spans = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
@@ -154,9 +154,9 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
     """The results for each judge as columns: a heading, and a cell by judge."""
     columns: list[tuple[Inline, dict[str, Inline]]] = []
     names = [judge.name for judge in panel]
-    people = {name: index.get("human.judge", dimension=AGGREGATE, judge=name) for name in names}
+    people = {name: index.get("human.judge", AGGREGATE, judge=name) for name in names}
     if any(people.values()):
-        reached = index.value("human.agreement", dimension=AGGREGATE)
+        reached = index.value("human.agreement", AGGREGATE)
         two = "" if reached is None else b.small(f" two people: {number(reached)}")
         graded: dict[str, Inline] = {name: "not graded" if m is None else t.as_text(m) for name, m in people.items()}
         columns.append((("κ with people", two), graded))
@@ -166,8 +166,8 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
         ("judge.length", AGGREGATE, "Points more for twice the length", "not measured"),
         ("judge.own_family", WINS, "Share of wins more for it, in pairs", ""),
     ):
-        items = {name: index.get(measure, dimension=dimension, judge=name) for name in names}
-        if not (index.all(measure, dimension=WINS) if dimension == WINS else any(items.values())):
+        items = {name: index.get(measure, dimension, judge=name) for name in names}
+        if not (index.all(measure, WINS) if dimension == WINS else any(items.values())):
             continue
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
         axis, cells = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
@@ -197,7 +197,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
 
 def _system_means(index: RunIndex, judge: str) -> list[float]:
     """The mean score that one judge gave each system."""
-    return [measurement.value for measurement in index.known("single.level", dimension=AGGREGATE, judge=judge)]
+    return [measurement.value for measurement in index.known("single.level", AGGREGATE, judge=judge)]
 
 
 def pairs_words(index: RunIndex) -> str:
@@ -208,7 +208,7 @@ def pairs_words(index: RunIndex) -> str:
     sentences = [
         f"{clean(item.labels['judge'], 60)} picks its own family in {100 * item.value:.0f} "
         f"({100 * (item.low or 0.0):.0f} to {100 * (item.high or 0.0):.0f}) more of 100 pairs than the other judges do."
-        for item in index.known("judge.own_family", dimension=WINS)
+        for item in index.known("judge.own_family", WINS)
         if item.labels["judge"] != COMMON and (item.low or 0.0) > 0
     ]
     return " ".join((*sentences, position_words(table)))
@@ -225,7 +225,7 @@ def position_words(table: TableView) -> str:
 
 def split_pairs(index: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
     """The agreement of every two judges on the overall score, and by judge the mean of pairs with it and without it."""
-    item, split = index.get(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
+    item, split = index.get(KAPPA, AGGREGATE), dict[str, tuple[float | None, float | None]]()
     of_pairs = {} if item is None else item.detail.get("pairs", {})
     pairs = {(judge, other): value for key, value in of_pairs.items() if value is not None
              for judge, other in [key.split("|", 1)]}  # fmt: skip
@@ -244,7 +244,7 @@ def is_left_out(index: RunIndex, judge: str) -> bool:
 
 def agreement_answer(index: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that lowers agreement."""
-    item, gates = index.get(KAPPA, dimension=AGGREGATE), index.study.gates
+    item, gates = index.get(KAPPA, AGGREGATE), index.study.gates
     if not known(item):
         return f"Not known: {t.as_text(item).removeprefix('not measurable: ')}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
@@ -266,7 +266,7 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
     if table is None:
         return []
     steps: list[tuple[str, str]] = []
-    item, command = index.get(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
+    item, command = index.get(KAPPA, AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     verdicts = (verdict for verdict in index.run.verdicts if verdict.publication_level != "no-claim")
     limited = Counter(field for verdict in verdicts for field in binding_fields(verdict))
     lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in limited.items()}

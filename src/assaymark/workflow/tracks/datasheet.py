@@ -251,6 +251,7 @@ def measure_log(
     from assaymark.importers.verdicts import read_verdicts
 
     _require_own_folder(folder, seed)
+    log = Path("/dev/stdin") if str(log) == "-" else log
     if not log.exists():
         raise runs.missing(log, "log of verdicts")
     found = read_verdicts(log.name, log, mapping, keep_going)

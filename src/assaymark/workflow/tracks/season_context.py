@@ -68,24 +68,15 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     """
     series = _series_of(season, day, owned)
     listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
-    prices = tuple(
+    facts = [
         Fact(f"{bars.instrument}.price", bars.instrument, "price", bars.close[-1], "price", at, bars.times[-1], "close")
         for bars in series
-    )  # fmt: skip
-    others: list[Fact] = []
-
-    def add(
-        name: str, instrument: str, field: str, value: float | str, unit: str, since: datetime, of: datetime | None,
-        source: str, note: str = "",
-    ) -> None:  # fmt: skip
-        about = {"id": name, "instrument": instrument, "field": field, "unit": unit, "source": source, "note": note}
-        others.append(Fact(value=value, available_at=since, as_of=of, **about))
-
+    ]  # fmt: skip
     # facts of each instrument: its sector, splits and dividends within its bars, and filings
     for bars in series:
         name = bars.instrument
         if sector := listings[name].sector:
-            add(f"{name}.sector", name, "sector", sector, "text", at, None, "listing")
+            facts.append(Fact(f"{name}.sector", name, "sector", sector, "text", at, None, "listing"))
         for action in day.actions.get(name, ()):
             closed = datetime(action.ex_date.year, action.ex_date.month, action.ex_date.day, tzinfo=UTC) + _CLOSE
             if closed < bars.times[0]:
@@ -94,29 +85,31 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
             changes += [("dividend", action.dividend, "price")] if action.dividend else []
             for field, value, unit in changes:
                 stated = f"{name}.{field}.{action.ex_date}"
-                add(stated, name, field, value, unit, min(closed, at), closed - _CLOSE, ACTION)
+                facts.append(Fact(stated, name, field, value, unit, min(closed, at), closed - _CLOSE, ACTION))
         filed: dict[str, list[Filing]] = {}
         for filing in day.view.fundamentals(name):  # sorted by period
             filed.setdefault(filing.field, []).append(filing)
         for filing in (filing for filings in filed.values() for filing in filings[-_PERIODS:]):
             stated, ends = f"{name}.{filing.field}.{filing.period}", _period_end(filing.period)
             note, value = "" if ends else f"period {filing.period}", float(filing.value)
-            add(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note)
+            facts.append(Fact(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note))
     for reading in macro:  # current readings; series that are stale or not yet released are listed as missing
         if reading.value is not None and reading.period is not None and reading.released is not None:
             period = reading.period.astype("datetime64[D]").astype(object)
             start, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
             since = datetime.fromtimestamp(out, UTC)
-            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, start, "macro")
+            facts.append(
+                Fact(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, start, "macro")
+            )
     if season.news_days:  # the last news on the universe or on no instrument in particular, oldest first
         universe = frozenset(day.universe)
         news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
         for number, item in enumerate(news[-_MOST_NEWS:], start=1):
             alone = len(item.instruments) == 1 and item.instruments[0] in universe
             name, since = item.instruments[0] if alone else "", item.published_at
-            add(f"news.{number}", name, "news", item.text, "text", since, since, item.source)
+            facts.append(Fact(f"news.{number}", name, "news", item.text, "text", since, since, item.source))
     context = Context(
-        completeness="complete", cutoff=at, cutoff_source="the season's clock", prompt="", facts=(*prices, *others),
+        completeness="complete", cutoff=at, cutoff_source="the season's clock", prompt="", facts=tuple(facts),
         series=series, instruments=tuple(listings[bars.instrument].as_record() for bars in series),
         constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
@@ -126,13 +119,13 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     written = [*map(_series_written, series)]
     if series:
         sections["series"] = llm.fenced_text(("series", "\n".join(text for _, text in written)))
-    facts = [
-        f'{{"as_of":{_json(price.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(price.id)},"instrument":'
-        f'{_json(price.instrument)},"note":"","source":"close","unit":"price","value":{price.value!r}}}'
-        for price in prices
-    ]
-    all_facts = ",".join(filter(None, [*facts, canonical_json(others)[1:-1]]))
-    return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
+    raw_facts = ",".join([
+        f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":{_json(fact.field)},"id":'
+        f'{_json(fact.id)},"instrument":{_json(fact.instrument)},"note":{_json(fact.note)},"source":{_json(fact.source)},'
+        f'"unit":{_json(fact.unit)},"value":{repr(fact.value) if type(fact.value) is float else _json(fact.value)}}}'
+        for fact in facts
+    ])  # fmt: skip
+    return DayMaterial(context, f"[{raw_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
 def agent_context(shared: DayMaterial, account: Account, nav: float, currency: str, prompt: str) -> Context:
@@ -305,7 +298,7 @@ def ask_agents(
     for name, call in looked_at:
         if call.key in pending and name not in absent and call.model in models:
             try:
-                check_ready(models[call.model], call.args)
+                check_ready(models[call.model], call)
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]

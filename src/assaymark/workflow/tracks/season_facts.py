@@ -306,10 +306,10 @@ def hindsight_notes(material: SeasonMaterial) -> Iterator[Phrase]:
         return
     decisions = [step.decision for steps in material.steps.values() for step in steps]
     if late := sum(REPLAYED in decision.flags for decision in decisions):
-        yield phrase("note.records.replayed", n=late, of=len(decisions))
+        yield phrase("note.records.replayed", late, of=len(decisions))
     undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
     if undated and material.season.market.format == _OF_STEPS:
-        yield phrase("note.records.undated", n=undated, of=len(decisions))
+        yield phrase("note.records.undated", undated, of=len(decisions))
 
 
 def record_notes(material: SeasonMaterial) -> Iterator[Phrase]:
@@ -322,18 +322,18 @@ def record_notes(material: SeasonMaterial) -> Iterator[Phrase]:
     bare = sum(step.book is None for step in steps)
     yield phrase("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
     if bare and any(material.navs.values()):
-        yield phrase("note.records.not_stated", n=bare, of=len(steps))
+        yield phrase("note.records.not_stated", bare, of=len(steps))
     checks, passed = (sum(getattr(check, name) for check in material.checks) for name in ("checks", "passed"))
     if checks:
         key = "mismatches" if passed < checks else "reconciled"
-        yield phrase(f"note.records.{key}", n=checks - passed, of=checks)
+        yield phrase(f"note.records.{key}", checks - passed, of=checks)
     else:
         yield phrase("note.records.unchecked")
     ends = {name: (steps[0].day, steps[-1].day) for name, steps in material.steps.items() if steps}
     if len(material.steps) > 1:
         first, last = min(day for day, _ in ends.values()), max(day for _, day in ends.values())
         if late := tuple(sorted(name for name, span in ends.items() if span != (first, last))):
-            yield phrase("note.records.part", n=len(late), agents=late, first=first, last=last)
+            yield phrase("note.records.part", len(late), agents=late, first=first, last=last)
 
 
 def late_note(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Phrase | None:
@@ -360,37 +360,37 @@ def season_notes(
         if answered and not any(seconds is not None for seconds in answered):
             untimed.append(name)
     if untimed:
-        yield phrase("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
+        yield phrase("note.untimed", len(untimed), agents=tuple(sorted(untimed)))
     judges = sorted({grade.judge for grade in grades})
     if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
-        yield phrase("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
+        yield phrase("note.judge_awaited", len(nothing), judges=tuple(nothing))
     by_judge = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
     for judge, horizons in by_judge.items():
         if bad := sum(grades.state != "ok" for grades in horizons):
-            yield phrase("note.judge_silent", judge=judge, n=bad, of=len(horizons))
+            yield phrase("note.judge_silent", bad, judge=judge, of=len(horizons))
     for judge, horizons in by_judge.items():
         firsts = [part.first_key for grades in horizons for part in grades.parts]
         if n := sum(map(bool, firsts)):
-            yield phrase("note.judge_again", judge=judge, n=n, of=len(firsts))
+            yield phrase("note.judge_again", n, judge=judge, of=len(firsts))
     for name in sorted(material.steps):
         steps = material.steps[name]
         absent = [step for step in steps if ABSENT in step.decision.flags]
         bad = sum(is_unanswered(step.decision) for step in steps) - len(absent)
         if absent:
             reason = "; ".join(absent[-1].decision.missing)
-            yield phrase("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)
+            yield phrase("note.agent_absent", len(absent), agent=name, of=len(steps), why=reason)
         if bad:
-            yield phrase("note.agent_silent", agent=name, n=bad, of=len(steps))
+            yield phrase("note.agent_silent", bad, agent=name, of=len(steps))
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
     if agents := sorted(name for name, n in refused.items() if n):
-        yield phrase("note.rejected", n=sum(refused.values()), agents=tuple(agents))
+        yield phrase("note.rejected", sum(refused.values()), agents=tuple(agents))
     same = {item.labels["of"] for item in measurements if item.name == NOISE and item.state == IDENTICAL}
     totals = {item.labels["agent"] for item in measurements if item.name == TOTAL and item.value is not None}
     if agents := sorted(same & totals):
         yield phrase("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
         if n := sum(INSTRUCTION_LIKE in step.decision.flags for step in material.steps[name]):
-            yield phrase("note.instructing", agent=name, n=n, of=len(material.steps[name]))
+            yield phrase("note.instructing", n, agent=name, of=len(material.steps[name]))
     yield from _market_notes(material, grades)
 
 
@@ -404,16 +404,16 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) 
     navs = [nav for history in material.navs.values() for nav in history]
     fills = [fill for steps in material.steps.values() for step in steps for fill in step.fills]
     if empty := sorted({row.day for row in navs if row.state == "no data"}):
-        yield phrase("note.no_data", n=len(empty), days=few(empty))
+        yield phrase("note.no_data", len(empty), days=few(empty))
     if stale := {row.day for row in navs if row.state == "ok" and row.stale}:
-        yield phrase("note.stale", n=len(stale))
+        yield phrase("note.stale", len(stale))
     for key, kinds in (("ended", (rows.DELISTED,)), ("acted", (rows.SPLIT, rows.DIVIDEND))):
         if names := tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds})):
-            yield phrase(f"note.{key}", n=len(names), names=names)
+            yield phrase(f"note.{key}", len(names), names=names)
     lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}
     places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
     if moves := sorted(f"{name} {day}" for name, _, day in places):
-        yield phrase("note.jumped", n=len(moves), moves=few(moves))
+        yield phrase("note.jumped", len(moves), moves=few(moves))
     parts = {grade.agent: len(grade.score.grades.parts) for grade in grades if grade.scope == "whole"}
     if split := sorted(name for name, n in parts.items() if n > 1):
-        yield phrase("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))
+        yield phrase("note.split", len(split), agents=tuple(split), parts=max(parts.values()))

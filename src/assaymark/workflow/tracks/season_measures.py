@@ -109,10 +109,10 @@ def season_findings(
     items = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.active, plan, LEVEL, agreement, order),
-        *judge_measurements(totals, families, tokens, LEVEL, order),
+        kappa_measurement(totals.active, plan, agreement, order),
+        *judge_measurements(totals, families, tokens, order),
         *judge_noise(totals.active),
-        *probe_measurements(judged.guesses, level=LEVEL),
+        *probe_measurements(judged.guesses),
     ]
     states: dict[str, Counter[str]] = defaultdict(Counter)  # by judge, the states of its replies
     for grade in judged.grades:
@@ -122,15 +122,17 @@ def season_findings(
         states[guess.judge].update([guess.state])
     for judge, counts in sorted(states.items()):
         kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
-        share, method = sum(kinds.values()) / counts.total(), "share of replies that are no answer in the form that was"
-        count, detail = (counts.total(), "replies"), kinds | dict(lacking.get(judge, {}))
-        items.append(measured("season.invalid", {"judge": judge}, share, count, f"{method} asked for", detail=detail))
+        items.append(measured(
+            "season.invalid", {"judge": judge}, sum(kinds.values()) / counts.total(), (counts.total(), "replies"),
+            "share of replies that are no answer in the form that was asked for",
+            detail=kinds | dict(lacking.get(judge, {})),
+        ))  # fmt: skip
     items += [*agent_measurements(material, grades), *earned]
     items += ledger_measurements(material, judged.evidence, grades, rows)
     items += measure_panel.flagged_measurements(flagged, level=LEVEL)
     if people is not None:
         pass_mark = season.human.passed_from(0.0, SPAN)
-        items += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
+        items += season_people(totals, families, orders, people, plan, inference, order, pass_mark)
     if season.datasheets is not None:
         from assaymark.metrology.datasheet import limit_measurements
 
@@ -344,7 +346,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             trials, composite = by_judge.get(judge, {}), scores.composites[agent].get(judge)
             each: dict[str, Any] = {}
             if composite is not None:
-                each = {"band": band(composite, plan=plan), "trials": [trial.composite for trial in trials.values()]}
+                each = {"band": band(composite, plan), "trials": [trial.composite for trial in trials.values()]}
             yield measured(
                 "season.composite", {**labels, "judge": judge}, composite, (len(trials), "gradings"),
                 "mean over trials of the judge's composite", scores.states.get((agent, judge), "not asked"), each,
@@ -439,7 +441,7 @@ def season_orders(
 
 def season_people(
     totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: measure_people.Labels,
-    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
+    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", pass_mark: float = 0.625 * SPAN,
 ) -> Iterator[Measurement]:  # fmt: skip
     """Yield judges, bands and rankings compared with people's grades (`people_measurements`), on the periods that could
     be drawn."""
@@ -478,14 +480,13 @@ def season_comparisons(
 
 
 def kappa_measurement(
-    scores: SeasonScores, plan: ScoringPlan, level: float, rng: np.random.Generator,
-    order: ClusterOrder = "consecutive",
-) -> Measurement:  # fmt: skip
+    scores: SeasonScores, plan: ScoringPlan, rng: np.random.Generator, order: ClusterOrder = "consecutive"
+) -> Measurement:
     """Return ``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
     items = [
-        (period, [_CODES[band(row[judge], plan=plan)] for judge in judges])
+        (period, [_CODES[band(row[judge], plan)] for judge in judges])
         for period, agents in scores.periods.items()
         for row in agents.values()
         if graded == set(row)
@@ -510,19 +511,18 @@ def kappa_measurement(
     except NotMeasurableError:
         return kappa(None, method=method, state=CONSTANT)
     with suppress(NotMeasurableError):
-        boot = metrology.bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
+        boot = metrology.bootstrap_kappa(ratings, periods, categories=size, level=LEVEL, rng=rng)
         detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
     try:
-        ends = metrology.jackknife_kappa(ratings, periods, size, level, consecutive=order == "consecutive")
+        ends = metrology.jackknife_kappa(ratings, periods, size, LEVEL, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
         return kappa(value, method=f"{method}; {exc}")
-    return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=level)
+    return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=LEVEL)
 
 
 def judge_measurements(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, level: float,
-    order: ClusterOrder = "consecutive",
-) -> Iterator[Measurement]:  # fmt: skip
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder = "consecutive"
+) -> Iterator[Measurement]:
     """Yield ``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
     Self-preference is over the periods graded by every judge, or over whole records if those are too few.
@@ -540,7 +540,7 @@ def judge_measurements(
         periods = [period for period, _, _ in complete]
         estimates = metrology.self_preference(
             [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
-            [scores.families[judge] for judge in judges], judges=judges, level=level,
+            [scores.families[judge] for judge in judges], judges=judges, level=LEVEL,
             clusters=periods if any(periods) else None, consecutive=consecutive,
         )  # fmt: skip
         return {estimate.judge: estimate for estimate in estimates}, len(set(periods))
@@ -592,16 +592,16 @@ def judge_measurements(
         with suppress(NotMeasurableError):
             if spoken:
                 authors, periods, points, rest = zip(*spoken, strict=True)
-                slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, level)
+                slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, LEVEL)
                 yield verbosity(
                     slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
-                    level=level, unit="points per doubling", detail={"periods": slope.periods},
+                    level=LEVEL, unit="points per doubling", detail={"periods": slope.periods},
                 )  # fmt: skip
                 continue
         yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")
 
 
-def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
+def probe_measurements(guesses: Iterable[SeasonGuess]) -> Iterator[Measurement]:
     """Yield ``season.author_probe`` of every judge probed: its share of correct author guesses, against chance."""
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for guess in guesses:
@@ -615,8 +615,8 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})
             continue
-        low, high = metrology.wilson(sum(right), len(right), level=level)
-        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], level)
+        low, high = metrology.wilson(sum(right), len(right), level=LEVEL)
+        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], LEVEL)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
         counts = Counter(guess.author for guess in usable)
@@ -626,5 +626,5 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         yield probe(
             sum(right) / len(right), (len(right), "guesses"),
             "share of right guesses; the wider of Wilson's interval and of cluster-t over authors", ends=(low, high),
-            level=level, detail=detail,
+            level=LEVEL, detail=detail,
         )  # fmt: skip
