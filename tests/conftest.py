@@ -43,7 +43,7 @@ sys.dont_write_bytecode = False
 _CHROMIUM: Final = Path("/usr/bin/chromium")
 _CHROMIUM_OPTIONS: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--js-flags=--single-threaded",
 )  # fmt: skip
 
 

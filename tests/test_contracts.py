@@ -64,8 +64,8 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 92_078, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_667, "records": 443, "keywords that repeat a name": 621, "private functions with one use": 248,
+    "lines of source": 92_077, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_666, "records": 443, "keywords that repeat a name": 599, "private functions with one use": 248,
     "lines of tests": 70_117, "lines of documentation": 7_480,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip

@@ -70,11 +70,11 @@ class Leaderboard:
     levels: Mapping[str, Measurement]
     tiers: tuple[tuple[str, ...], ...]
     ranks: Mapping[str, tuple[int, int]]
+    unscored: Mapping[str, str] = field(default_factory=dict)
     pairs: int = 0
     open_pairs: int = 0
     least: float = 1.0
     alpha: float = 0.0
-    unscored: Mapping[str, str] = field(default_factory=dict)
 
 
 def decide_benchmark(
@@ -178,7 +178,7 @@ class _BoardFamily:
             for verdict in verdicts
             if verdict.claim.id.startswith("above[") and verdict.publication_level != "no-claim"
         ]
-        ranking = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
+        ranking = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored)
         if board.name not in self.known.compared:
             return ranking
         orders, scale = orders_of(self.known, self.rules), self.scale[board]

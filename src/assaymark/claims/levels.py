@@ -62,8 +62,7 @@ class Index:
 
     def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
         """Return the measurement ``name``, of a dimension, with exactly these other labels; None if there is none."""
-        labels |= {"dimension": dimension} if dimension else {}
-        return self.by_id.get(measurement_id(name, labels))
+        return self.by_id.get(measurement_id(name, {"dimension": dimension, **labels} if dimension else labels))
 
     def contrast(self, dimension: str, first: str, other: str) -> Measurement:
         """Return the contrast of two agents on a dimension, in either direction."""
@@ -102,7 +101,7 @@ class Index:
 
 def index(
     measurements: Iterable[Measurement], families: Sequence[str] | None = None, agents: Sequence[str] | None = None,
-    dimensions: Sequence[str] | None = None, *, tests: frozenset[str] | None = None,
+    dimensions: Sequence[str] | None = None, tests: frozenset[str] | None = None,
 ) -> Index:  # fmt: skip
     """Build an `Index` of measurements. A certificate has only one claim's part of them, and gives the other names."""
     by_id: dict[str, Measurement] = {}

@@ -324,8 +324,7 @@ class _SentenceParser:
         return ParsedSentence(
             tuple(dict.fromkeys(self.relations)),
             tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
-            gap=gap, share=share, p=float(p["p"]) if p else None,
-            significant=bool(_SIGNIFICANT.search(text)) and not self.open,
+            gap, float(p["p"]) if p else None, bool(_SIGNIFICANT.search(text)) and not self.open, share=share,
             outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
             foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
         )  # fmt: skip

@@ -434,8 +434,8 @@ class CellClaim(ClaimType):
             raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
         text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
         statement = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
-        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=statement,
-                     subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
+        name = measurement_id("cell", {"cell": cell})
+        return Claim(name, "adversarial-cell", statement, (cell,), AGGREGATE, asserts_order=False)
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         """Return agreement on the cell's difference, its stability without each family, and its self-preference."""

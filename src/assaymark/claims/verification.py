@@ -268,7 +268,7 @@ def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
         items = recomputation.recompute(measurements)
         checks.assume("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
-        index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
+        index = rule.index(items, study.families, study.agents, study.dimensions, tests)
         # All pairs for the ranking procedure: those of the claim from their measurements, the others as stated.
         rows: dict[str, tuple[PairRow, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):

@@ -131,8 +131,7 @@ class MeasurementIndex:
 
     def get(self, name: str, dimension: str = "", /, **labels: str) -> Measurement | None:
         """The measurement, of a dimension, with exactly these other labels; None if there is none."""
-        labels |= {"dimension": dimension} if dimension else {}
-        return self.by_id.get(measurement_id(name, labels))
+        return self.by_id.get(measurement_id(name, {"dimension": dimension, **labels} if dimension else labels))
 
     def all(self, name: str, dimension: str = "", /, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels."""

@@ -311,7 +311,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     renewed, inputs = renewed_text(text, source), dict(stored.get("inputs", {}))
     if stored["format"] == "assaymark season lock 1":
         season = season_of(renewed, stored, source)
-        recorded = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
+        recorded = find_season(folder, read_recorded(renewed, source), source) if season.recorded else None
         before, digests = _without_new(season), season_texts(season)
         hash_before = content_id({"season": _hashed_fields(before), "texts": texts_of_1(season), "inputs": inputs})
         # Whoever opens the season next checks that its market is the one that it was locked on.

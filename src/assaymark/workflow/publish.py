@@ -181,21 +181,17 @@ def gather_run(
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
         for dimension in locked.rubric.dimensions
     )
-    cycles, probes, example = substrate_view(locked, store)
+    again = sum(bool(judgment.first_key) for judgment in judgments)
     texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
     return AssayRun(
         study, locked.plan_hash, locked.locked_at,
         RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
         tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
         tuple(store.read(tables.MEASUREMENTS)), selection.honest, tuple(store.read(tables.EVIDENCE)), invalid,
-        calls=len(judgments),
-        again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
-        reference_panel=planted_views(study), excluded=selection.excluded,
-        datasheets=tuple(sheet.judge for sheet in sheets),
-        tests=tuple(item for sheet in sheets for item in sheet.measurements),
-        import_notes=import_notes(selection.honest, store),
-        cycles=cycles, probes=probes, example=example, reference_agents=planted_agents(study), paid=paid,
-        judgments=by_part, texts=selection.decisions,
+        len(judgments), again, in_flight_bound(study), planted_views(study), import_notes(selection.honest, store),
+        selection.excluded, tuple(sheet.judge for sheet in sheets),
+        tuple(item for sheet in sheets for item in sheet.measurements), *substrate_view(locked, store),
+        planted_agents(study), paid, by_part, selection.decisions,
     )  # fmt: skip
 
 

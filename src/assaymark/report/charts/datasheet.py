@@ -58,7 +58,7 @@ StackRow = tuple[str, tuple[int, ...], str, int]
 """A judge: its name, its pairs by class in the order of `PARTS`, the words above its bar, and its index."""
 
 
-def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = False) -> Drawn:
+def stacks(name: str, rows: Sequence[StackRow], width: float, focus: bool = False) -> Drawn:
     """One stacked bar of all pairs per judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> svg.Element:

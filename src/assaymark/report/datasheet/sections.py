@@ -92,7 +92,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
     noun = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
         title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
-        draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
+        draw=lambda key, width: charts.stacks(key, rows, width, focus), judges=tuple(judges),
         table=Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
@@ -600,5 +600,5 @@ def drift_subject(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.subject_words(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    details = r.subject_words(Measurement(parts[1], labels, None, 0, "", ""))
     return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

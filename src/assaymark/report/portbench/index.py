@@ -169,10 +169,11 @@ class BenchmarkIndex(MeasurementIndex):
 
     def gate(self, model: str, profile: str) -> bool | None:
         """True if a model stays within a profile's limit under stress; None if no such verdict is supported."""
-        verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
+        labels = {"model": model, "profile": profile}
+        verdict = self.verdicts.get(measurement_id("gate", labels))
         if verdict is None or verdict.publication_level == "no-claim":
             return None
-        falls = [m for m in self.all("bench.drawdown", model=model, profile=profile) if m.detail.get("stress")]
+        falls = [m for m in self.all("bench.drawdown", **labels) if m.detail.get("stress")]
         return all(m.value is not None and m.value <= float(m.detail["tolerance"]) + ROUNDING for m in falls)
 
     def window(self, name: str) -> str:

@@ -126,7 +126,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
 
 def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
-    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, title="", data=file)
+    title, account = index.say("earned.section"), d.account_figure(index.season, index.agent.name, "", data=file)
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
     words, (account_path, *others) = index.words, d.account_paths(index.season, index.agent.name)

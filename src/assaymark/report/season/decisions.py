@@ -394,10 +394,12 @@ def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
     return (*agents[:DRAWN], *others) if agents else ()
 
 
-def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.Figure, str] | None:
+def account_figure(
+    index: SeasonIndex, only: str = "", heading: str | None = None, **shown: Any
+) -> tuple[b.Figure, str] | None:
     """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
 
-    None where no account is recorded. ``shown`` are other fields of the figure.
+    None where no account is recorded. ``shown`` are other fields of the figure; ``heading`` replaces its title.
     """
     paths, words = account_paths(index, only), index.words
     if not paths:
@@ -438,8 +440,8 @@ def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.
     table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
-    more: dict[str, Any] = {"title": title, "brush": brush, "table": table, "scales": scales, **shown}
-    figure = b.Figure(caption=caption, wide=wide, narrow=narrow, **more)
+    heading = title if heading is None else heading
+    figure = b.Figure(heading, caption, wide, narrow, table, brush=brush, scales=scales, **shown)
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 

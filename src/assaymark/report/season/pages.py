@@ -109,7 +109,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     words, undrawn = index.words, len(index.agents) - DRAWN
     # The figure of all accounts, and the file with its values; empty without recorded accounts.
     more = words.say("accounts.more", undrawn) if undrawn > 0 else ""
-    accounts, data = account_figure(index, title="", data=DATA, note=more) or (None, "")
+    accounts, data = account_figure(index, heading="", data=DATA, note=more) or (None, "")
     yield _index(index, folder, accounts)
     yield from [(DATA, data)] * bool(data)
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]

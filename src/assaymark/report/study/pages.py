@@ -105,7 +105,7 @@ def each_page(
     """The pages of `render_pages`, one at a time, and those of single calls if there is a ledger to read. A run with
     judgments has pages of them and of decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has no
     cards of claims and no rows of measurements; its sentences state what decides them."""
-    index, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
+    index, frame = RunIndex.of(run), study_frame(run, site, brief)
     if brief:
         yield from ((page.path, frame.page(page)) for page in _pages(index, (), {}))
         yield from frame.files()
@@ -193,7 +193,7 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
             yield example
 
 
-def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
+def study_frame(run: AssayRun, site: Site = ALONE, brief: bool = False) -> Frame:
     """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:

@@ -219,9 +219,9 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
     """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
     for model, (lost, total) in replies.items():
         if lost:
-            labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
-            count, method = (total, "replies asked for"), "share without a reply"
-            yield measured(MISSING, labels, lost / total, count, method, detail=detail)
+            labels, count = {"model": model, "part": part}, (total, "replies asked for")
+            yield measured(MISSING, labels, lost / total, count, "share without a reply",
+                           detail={"missing": lost, "left_out": gone.get(model, "")})  # fmt: skip
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:

@@ -112,7 +112,7 @@ def lock_season(
 
         file = plans.read_recorded(text, source)
         wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
-        records = find_season(folder, file, [*chain(*wrong)], source=source)
+        records = find_season(folder, file, source, [*chain(*wrong)])
         season = plans.recorded_season(file, records.follows, source)
         data = SeasonData(None, records.digest, records.follows.universe)
     else:
@@ -369,7 +369,7 @@ class ImportedSeason:
         return content_id(dict(self.tables))
 
 
-def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> ImportedSeason:
+def find_season(folder: RunFolder, file: RecordedFile, source: str, wrong: Sequence[Problem] = ()) -> ImportedSeason:
     """Find the season of a file in the imported records of a run folder; ``wrong`` are further problems to report."""
     problems, store, market = [*file.problems, *wrong], Store(folder), file.market
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}

@@ -122,9 +122,11 @@ def season_findings(
         states[guess.judge].update([guess.state])
     for judge, counts in sorted(states.items()):
         kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
-        share, method = sum(kinds.values()) / counts.total(), "share of replies that are no answer in the form that was"
-        count, detail = (counts.total(), "replies"), kinds | dict(lacking.get(judge, {}))
-        items.append(measured("season.invalid", {"judge": judge}, share, count, f"{method} asked for", detail=detail))
+        items.append(measured(
+            "season.invalid", {"judge": judge}, sum(kinds.values()) / counts.total(), (counts.total(), "replies"),
+            "share of replies that are no answer in the form that was asked for",
+            detail=kinds | dict(lacking.get(judge, {})),
+        ))  # fmt: skip
     items += [*agent_measurements(material, grades), *earned]
     items += ledger_measurements(material, judged.evidence, grades, rows)
     items += measure_panel.flagged_measurements(flagged, level=LEVEL)
