@@ -57,8 +57,7 @@ python -m pip install .
 assaymark demo
 ```
 
-`assaymark demo` needs no network. `assaymark doctor` lists what is installed, which API keys are set and what is
-missing.
+`assaymark demo` needs no network. `assaymark doctor` lists what is installed and missing, and which API keys are set.
 
 """
 

@@ -369,7 +369,7 @@ class EpisodeState:
         scores: dict[Stage, float] = {
             "S1": formulas.s1_score(answers.views[part], truths.views[part]),
             "S2": formulas.s2_score(answered, true),
-            "S3": formulas.s3_score(chosen, best, by, known.classes, rules.alpha, convention),
+            "S3": formulas.s3_score(chosen, best, by, known.classes, alpha=rules.alpha, convention=convention),
             "S4": formulas.s4_score(turnover, truths.turnover),
             "S5": formulas.s5_score(
                 risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
@@ -377,7 +377,7 @@ class EpisodeState:
         }
         risky, safe = exposures(executed, cast("tuple[ClassName, ...]", self.world.classes), convention)
         alignment = profile_alignment(risky, safe, risk.var, self.profile)
-        whole = formulas.ceps(scores, rules.penalty)
+        whole = formulas.ceps(scores, penalty=rules.penalty)
         self._dates.append(DateResult(known.day, answers, truths, executed, turnover, risk, scores, whole, alignment))
         self._position, nav = self.world.hold(known.day, after, convention)
         self._nav.append(nav)

@@ -271,7 +271,7 @@ def inter_class_score(
 
 
 def s3_score(
-    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], alpha: float = 0.5,
+    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, alpha: float = 0.5,
     convention: Convention = "paper",
 ) -> float:  # fmt: skip
     """Weight optimisation: accuracy against the oracle, and the two layers of correlation (equations 6 and 8).
@@ -354,7 +354,7 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
     return clip((1.0 - across) / 2.0)
 
 
-def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], penalty: float = 0.1) -> float:
+def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
     """Cross-stage error propagation score: the mean of the five stages minus a penalty on every drop to the next stage.
 
     Of two models with the same mean, the one whose stages differ more scores lower; a rise costs nothing (section C.1,

@@ -198,7 +198,7 @@ class Rules:
 
     def status(self, kappa: float | None) -> AgreementStatus:
         """Return the status of an agreement value under these cut-offs."""
-        return agreement_status(kappa, self.publish, self.halt)
+        return agreement_status(kappa, publish=self.publish, halt=self.halt)
 
     def claims_scale(self, scale: str) -> bool:
         """True if rankings are claimed on a scale, which makes it part of the test family."""
@@ -283,7 +283,7 @@ def threshold(alpha: float) -> str:
     return f"{alpha:.3g} needed".replace("0.", ".", 1)
 
 
-def agreement_status(kappa: float | None, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
+def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
     """Return the status that the panel's agreement permits (ValueBlindBench section 3.7).
 
     Parameters
@@ -311,7 +311,7 @@ def agreement_status(kappa: float | None, publish: float = 0.4, halt: float = 0.
 
 
 def publication_level(
-    agreement: str, stability: str, adversarial: str, asserts_order: bool, significance_tested: bool = True
+    agreement: str, stability: str, adversarial: str, *, asserts_order: bool, significance_tested: bool = True
 ) -> Level:
     """Return the publication level of a claim (ValueBlindBench section 3.8, completed for cases that it leaves open).
 

@@ -67,7 +67,7 @@ def read_rows(
 ) -> FileRows:
     """Read the rows of a file of any supported kind, or of a folder with logs of one tool."""
     name = name or (str(source) if isinstance(source, Path) else "data")
-    recognise = partial(_recognise, name=name, keep_going=keep_going)
+    recognise = partial(_recognise, name, keep_going)
     try:
         if isinstance(source, Path) and source.is_dir():
             return _read_folder(source, name, keep_going)
@@ -124,7 +124,7 @@ def _read_folder(path: Path, name: str, keep_going: bool) -> FileRows:
     )  # fmt: skip
 
 
-def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Recognised | None:
+def _recognise(name: str, keep_going: bool, tree: Any, where: PlaceOf) -> Recognised | None:
     """Convert a JSON tree of one of `FORMATS` to rows; None if none matches."""
     tool = next((kind for kind in FORMATS if kind.looks(tree)), None)
     if tool is None:

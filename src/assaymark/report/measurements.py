@@ -51,11 +51,12 @@ MeasurementRow = tuple[Measurement, PageRow]
 def table_rows(
     measurements: Iterable[Measurement],
     kinds: Quantities,
-    shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
+    hidden: Callable[[Measurement], str],
     lineage: Lineage = lambda _: (),
-    hidden: Callable[[Measurement], str] = lambda _: "",
+    shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
 ) -> tuple[MeasurementRow, ...]:
-    """Rows of measurements by kind, in the order of the quantities, then by subject; never sorted by value."""
+    """Rows of measurements by kind, in the order of the quantities, then by subject; never sorted by value. ``hidden``
+    is the reason why a value is not shown, and ``lineage`` links to the records that it was computed from."""
     order, anchors, rows = {name: at for at, name in enumerate(kinds)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:

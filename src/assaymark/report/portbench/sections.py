@@ -400,4 +400,4 @@ def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return table_rows(index.run.measurements, quantities("portbench"), lineage=lineage, hidden=hidden)
+    return table_rows(index.run.measurements, quantities("portbench"), hidden, lineage)

@@ -262,7 +262,7 @@ def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    rows = table_rows(measurements, quantities("season"), hidden=hidden)
+    rows = table_rows(measurements, quantities("season"), hidden)
     return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
 
 

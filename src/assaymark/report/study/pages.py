@@ -293,7 +293,7 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
 
     kinds = quantities("study")
     ours = {name: {**kinds[name], "title": measurement_title(name, index.sign)} for name in _AGREED}
-    return table_rows(index.run.measurements, {**kinds, **ours}, shown, lineage_of, hidden)
+    return table_rows(index.run.measurements, {**kinds, **ours}, hidden, lineage_of, shown)
 
 
 def measurement_title(name: str, sign: str = "κ") -> str:
