@@ -131,6 +131,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
     "a cluster that is not said": (with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster",
      "topic"), ["line 6, topic: is empty; each row needs its cluster"]),
+    "a cycle that is not said": (with_column("cycle", lambda k: "" if k < 4 else "t"), SCALE, ["line 2, cycle: is empty"]),
     "a column that is not there": (text(GOOD), ("--map", "agent=agnet", "--cluster", "topic"),
      ["--map agent=agnet: no column 'agnet' (the file has item, agent, judge, score); is it 'agent'?",
      "--map cluster=topic: no column 'topic'"]),
@@ -191,6 +192,7 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     (",3\n", ",n.a.\n", "one criterion: 18 scores"), (",3\n", ",#N/A\n", "one criterion: 18 scores"),
     (HEAD, "Frage,Modell,Prüfer,Bewertung", "agent = Modell, judge = Prüfer, item = Frage, score = Bewertung"),
     (HEAD, "问题,模型,评委,评分", "agent = 模型, judge = 评委"), (",3\n", ',"2,75"\\n', "decimal commas are"),
+    (r"(score|\d)\n", lambda found: f"{found[1]},{'cycle' * found[0].startswith('s')}\n", "1 column not used: cycle"),
     (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
 ])  # fmt: skip
 def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):

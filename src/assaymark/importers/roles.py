@@ -76,6 +76,7 @@ HUMAN: Final = "human_"
 
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
+_OPTIONAL: Final = ("dimension", "trial", "family", "agent_family", "length", "text", "order")
 _OF_PAIRS: Final = ("agent_a", "agent_b", "winner", "order", "order_1", "order_2")
 _MISSING: Final = ("", "nan", "na", "n/a", "n.a.", "#n/a", "<na>", "null", "none", "-", "–", "—")
 _EMPTY: Final = "; correct it, or leave the cell empty where there is no score"
@@ -179,15 +180,16 @@ class RoleTable:
         self.problems.refuse()
         spoken = _source_columns(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
         free = {name: column for name, column in self.plain.items() if column not in spoken}
-        for role in _EXACT[: None if self.human else -2]:  # inclusion probabilities need human grades
-            if role in free and role not in roles:
-                roles[role] = free[role]
+        filled = {name: column for name, column in free.items() if self.rows[column].null_count < len(self.rows)}
+        exact = _EXACT[: None if self.human else -2]  # inclusion probabilities need human grades
+        roles |= {role: filled[role] for role in exact if role in filled and role not in roles}
         pairs = any(name in self.plain for name in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in roles
         of_no_use = ("agent", "score", "dimension") if pairs else _OF_PAIRS
         for role, names in SYNONYMS.items():
             if role in roles or role in of_no_use:
                 continue
-            columns = [free[name] for name in names if name in free]
+            known = filled if role in _OPTIONAL else free  # a column without any value has no role that may be missing
+            columns = [known[name] for name in names if name in known]
             columns = columns or [free[name] for name in LATE.get(role, ()) if name in free][:1]
             if len(columns) > 1 and role in ("length", "text", "order"):
                 note = f"{abridge(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"

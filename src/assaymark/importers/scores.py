@@ -447,17 +447,16 @@ class _TableParser(RoleTable):
         if "trajectory" in self.roles:
             columns["trajectory"] = self._of_rows("trajectory", scored.row)
         else:
-            texts = [
-                f"{scored.items[record // len(scored.agents)]} / {scored.agents[record % len(scored.agents)]}"
-                for record in records.tolist()
-            ]
+            n = len(scored.agents)
+            texts = [f"{scored.items[record // n]} / {scored.agents[record % n]}" for record in records.tolist()]
             columns["trajectory"] = names(texts, place)
         columns["agent"] = names(scored.agents, scored.agent)
         item_names = names(scored.items, scored.item)
-        if "item" in self.roles:
-            columns["cycle"] = item_names if "cycle" not in self.roles else self._of_rows("cycle", scored.row)
-        elif "cycle" in self.roles:
+        if "cycle" in self.roles:
             columns["cycle"] = self._of_rows("cycle", scored.row)
+            self.refuse_empty("cycle", *texts_and_codes(columns["cycle"]), scored.row)
+        elif "item" in self.roles:
+            columns["cycle"] = item_names
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", scored.row)
             # each item must lie in one cluster
@@ -469,10 +468,8 @@ class _TableParser(RoleTable):
                 seen = abridge(sorted({words[code] for code in codes[scored.item == k].tolist()}))
                 column, item = self.roles["cluster"], self.roles.get("item", "item")
                 row = int(scored.row[(scored.item == k) & (codes != first[k])].min())
-                what = f"item {scored.items[k]:.60} lies in several clusters ({seen})"
-                self.problems.add(
-                    self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
-                )
+                what = f"item {scored.items[k]:.60} lies in several clusters ({seen}); name items by both, as in"
+                self.problems.add(self.at(row, column), f"{what} --map item={item}+{column}", row)
         else:
             columns["cluster"] = columns.get("cycle", item_names)
             own = self.roles.get("item", "item").replace("+", " and ")
