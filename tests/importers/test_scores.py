@@ -131,7 +131,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
     "a cluster that is not said": (with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster",
      "topic"), ["line 6, topic: is empty; each row needs its cluster"]),
-    "a cycle that is not said": (with_column("cycle", lambda k: "" if k < 4 else "t"), SCALE, ["line 2, cycle: is empty"]),
+    "a lost cycle": (with_column("cycle", lambda k: "" if k < 4 else "t"), SCALE, ["line 2, cycle: is empty"]),
     "a column that is not there": (text(GOOD), ("--map", "agent=agnet", "--cluster", "topic"),
      ["--map agent=agnet: no column 'agnet' (the file has item, agent, judge, score); is it 'agent'?",
      "--map cluster=topic: no column 'topic'"]),
