@@ -165,9 +165,7 @@ def test_pages_are_as_generated(generate):
     assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
     assert block(DOCS / "check.md", "roles") == generate.roles()
     assert block(DOCS / "check.md", "makers") == generate.makers()
-    assert {name: page(name) for name in generate.MEASURED} == {
-        name: generate.measurements(name) for name in generate.MEASURED
-    }
+    assert [name for name in generate.MEASURED if page(name) != generate.measurements(name)] == []
 
 
 def test_the_screens_of_the_first_page_and_the_readme_are_those_of_the_demo_and_the_table(demo, docs_script):

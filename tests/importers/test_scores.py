@@ -193,6 +193,7 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     (HEAD, "Frage,Modell,Prüfer,Bewertung", "agent = Modell, judge = Prüfer, item = Frage, score = Bewertung"),
     (HEAD, "问题,模型,评委,评分", "agent = 模型, judge = 评委"), (",3\n", ',"2,75"\\n', "decimal commas are"),
     (r"(score|\d)\n", lambda found: f"{found[1]},{'cycle' * found[0].startswith('s')}\n", "1 column not used: cycle"),
+    (r"((claude-3|q0,.*),)\d\n", r"\1\n", "judge claude-3 gave no score and is left out"),
     (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
 ])  # fmt: skip
 def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):

@@ -464,14 +464,17 @@ def _default_plan(
     over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
-            reason = "every judge has so many that they are read as not asked for"
-            notes.append(f"{count_of(lost, 'rows')} without a score: {reason}")
+            rows = f"{count_of(lost, 'rows')} without a score"
+            notes.append(f"{rows}: every judge has so many that they are read as not asked for")
         columns = columns.only(columns.usable)
         planned = _coverage(columns)[1]
     # Agreement is Krippendorff's alpha if some judge has no row at all for some answer: the design did not ask for
     # it. Rows without a score are failed replies; they leave kappa, or the intraclass correlation, on the answers
     # that every judge scored, and so does a table of several formats, as each has a gate of its own.
-    plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
+    names = {columns.names["judge"][code] for code in np.unique(columns.codes["judge"]).tolist()}
+    judges = {name: family for name, family in sorted(read.families.items()) if name in names}
+    notes += [f"judge {name} gave no score and is left out" for name in sorted(read.families.keys() - judges.keys())]
+    plan = default_study(judges, columns.names.get("derivation", ("honest",)), read.scale)
     # Shares of wins, and scores between the ends of 0..1, are not categories: kappa would round them to 0 and 1.
     between = read.scale == (0, 1) and bool(((columns.scores > 0) & (columns.scores < 1)).any())
     form = "icc" if between or not read.levels else None
