@@ -287,8 +287,7 @@ class SeasonClaims:
             reach = None if detail.get("reach") is None else float(detail["reach"])
             agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
             lowest, highest, band = (phrase(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
-            key: str = "contested"
-            more: dict[str, Value] = {"lowest": lowest, "highest": highest}
+            key, more = "contested", dict[str, Value]({"lowest": lowest, "highest": highest})
             if agreed:
                 key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
             elif lowest == highest:

@@ -495,8 +495,9 @@ def _simulate(
                 # Simulated studies have no control cells, so their status is carried over.
                 passed = option.cells and adversarial[name] == "not tested"
                 status: AdversarialStatus = "passed" if passed else adversarial[name]
-                stated, order = (claim.agreement_status, claim.stability_status, status), claim.claim.asserts_order
-                level = publication_level(*stated, asserts_order=order)
+                level = publication_level(
+                    claim.agreement_status, claim.stability_status, status, asserts_order=claim.claim.asserts_order
+                )
                 caps = [cap.level for cap in claim.caps if cap.field != "adversarial" and not cap.lifted]
                 reached[name] += min(map(_RANK.__getitem__, (level, *caps))) >= _RANK[aims[name]]
     return reached
