@@ -98,7 +98,8 @@ class Catalogue:
 
     def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """Return the text of a message given by key and values, as for `phrase`."""
-        values |= {} if n is None else {"n": n}
+        if n is not None:
+            values["n"] = n
         counted = "n" in values and f"{key}.other" in self.texts
         text = self.texts.get(f"{key}.{'one' if values['n'] == 1 else 'other'}" if counted else key)
         if text is None:
@@ -106,7 +107,7 @@ class Catalogue:
         if "{" not in text and "}" not in text:  # most messages are words alone
             return text
         pieces = []
-        for before, name, spec, _ in string.Formatter().parse(text):
+        for before, name, spec, _ in _parsed(text):
             pieces.append(before)
             if name is None:
                 continue
@@ -192,8 +193,13 @@ def _flatten(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
 
 def _placeholders(text: str) -> list[tuple[str, str, str]]:
     """Return the placeholders of a text as (name, format, conversion)."""
-    parsed = string.Formatter().parse(text)
-    return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]
+    return [(name, spec or "", conversion or "") for _, name, spec, conversion in _parsed(text) if name is not None]
+
+
+@cache
+def _parsed(text: str) -> tuple[tuple[str, str | None, str | None, str | None], ...]:
+    """Return the parts of a text: some words, then the name, format and conversion of a placeholder."""
+    return tuple(string.Formatter().parse(text))
 
 
 # Formats of numbers, scores and lists in statements and reasons

@@ -125,6 +125,11 @@ class Scale:
         inside = min(max(value, self.low), self.high)
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
 
+    def all(self, values: Floats) -> Floats:
+        """The pixel coordinates of many values."""
+        inside = values.clip(self.low, self.high)
+        return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
+
 
 def grid_lines(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
@@ -254,10 +259,13 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> s
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (columns, *rows):
-        plain = [clean(cell, 200) if isinstance(cell, str) else float(cell) for cell in row]
-        formula = ("=", "+", "-", "@")
-        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(formula) else cell for cell in plain])
+        writer.writerow([_no_formula(cell) if isinstance(cell, str) else float(cell) for cell in row])
     return out.getvalue()
+
+
+def _no_formula(text: str) -> str:
+    plain = clean(text, 200)
+    return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:

@@ -120,14 +120,14 @@ class _Layout:
         shown = f"{share[0]:.3f} {share[1]:.3f}"
         return rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel", data_x=shown)
 
-    def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
+    def moves(self, nav: Floats, values: Floats, scale: Scale) -> str:
         """A path through values, thinned to the visible points: both ends and the maximum drawdown always included."""
         points = np.arange(len(nav))
         if len(nav) > self.points:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
             points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return path_data(xs, [scale(value) for value in values[points].tolist()])
+        return path_data(xs, scale.all(values[points]))
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
@@ -154,12 +154,14 @@ def nav_figure(
 
     def draw(_: str, width: float) -> Drawn:
         box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
-        values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
+        rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
+        values = _values_on(lines, styles, box, navs, rungs, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
-            axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
-            logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
-            values = [c.element("g", values, class_="lin"), c.element("g", logs, class_="log")]
+            logs = [np.array([*map(math.log, nav.tolist())]) for nav in navs]
+            above = [(math.log(mark), text, kind) for mark, text, kind in rungs if mark > 0]
+            logged = _values_on(lines, styles, box, logs, above, Scale(*ends, *box.nav[::-1]))
+            values = [c.element("g", values, class_="lin"), c.element("g", logged, class_="log")]
         elements: list[Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
         # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
@@ -176,11 +178,10 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Layout,
-    navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
+    lines: Sequence[NavLine], styles: Sequence[str], box: _Layout, navs: Sequence[Floats],
+    rungs: Sequence[tuple[float, str, str]], up: Scale,
 ) -> list[Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
-    rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
     parts = c.grid_lines(up, box.left, box.right, rungs)
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k][3] == "own"):

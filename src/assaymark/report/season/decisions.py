@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -75,7 +76,7 @@ def decision_bytes(step: StepRecord) -> int:
     return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, reply_problem(step)])
 
 
-def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
+def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
     """The pages of all decisions, claims or mismatches (``checks``) of an agent, in the folder of its name.
 
     Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
@@ -90,7 +91,7 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
+    return index.once((kind, path), lambda: by_file(stem, paginate_by(listed, size, PART_BYTES))) if rows else {}
 
 
 def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
@@ -103,7 +104,7 @@ def decisions_answer(index: AgentIndex) -> str:
     steps = index.steps
     if not steps:
         return index.say("decisions.empty")
-    keys = Counter(key for step in steps for key in decision_keys(step))
+    keys = index.season.once(("keys", index.path), lambda: Counter(key for one in steps for key in decision_keys(one)))
     return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
@@ -276,6 +277,7 @@ def ledger_table(
     words, rows = index.words, list[b.PageRow]()
     opened, closed = words.quoted("\n").split("\n")
 
+    @cache
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
         return (b.Mark(key), word) if key in STATES else (word,)
@@ -287,10 +289,11 @@ def ledger_table(
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
-            quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+            quote: b.Inline = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+        else:
+            quote = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         fields = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
@@ -473,7 +476,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_links(list_pages(index.pages[name], "decisions", index.run.steps[name]))[step.number]
+        place = decision_links(list_pages(index, index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, Phrase, Value, english
@@ -128,6 +129,7 @@ class Language:
     """
 
     catalogue: Catalogue
+    days: dict[tuple[str, bool], str] = field(default_factory=dict, compare=False, repr=False)  # as `day` puts them
 
     def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
@@ -195,8 +197,7 @@ class Language:
         '−101,260.5'
         """
         words = self.catalogue
-        signs = {ord(","): words.say("format.thousands"), ord("."): words.decimal, ord(MINUS): words.minus}
-        return number(value, digits).translate(signs)
+        return number(value, digits).translate(_signs(words.texts["format.thousands"], words.decimal, words.minus))
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
@@ -226,6 +227,11 @@ class Language:
         >>> Language(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
+        if (text, short) not in self.days:
+            self.days[text, short] = self._day(text, short)
+        return self.days[text, short]
+
+    def _day(self, text: str, short: bool) -> str:
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
@@ -247,6 +253,11 @@ class Language:
         counts = Counter(keys)
         options = ((key, title, self.amount(counts[key])) for key, title in titles.items() if counts[key])
         return ("", self("frame.all"), self.amount(counts.total() if rows is None else rows)), *options
+
+
+@cache
+def _signs(thousands: str, decimal: str, minus: str) -> dict[int, str]:
+    return {ord(","): thousands, ord("."): decimal, ord(MINUS): minus}
 
 
 def round_points(value: float) -> int:
