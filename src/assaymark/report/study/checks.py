@@ -452,7 +452,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
         "stability": another, "own_family": another, "other_judges": another,
         "length": (
             "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(index.agents), 1), panel),
-        "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a call of its own.", 0, 0),
+        "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a separate call.", 0, 0),
         "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
@@ -503,14 +503,15 @@ Limit = tuple[str, str, str, str]
 
 
 def limits_of(index: RunIndex) -> list[Limit]:
-    """The limits of the result, those that affect most claims first."""
+    """The limits of the result, those that affect most claims first; that one alone can lead comes last."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in index.run.verdicts:
         stopped = next(iter(blockers(verdict)), None)
         if stopped is None:
-            qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
-            conditions.update(dict.fromkeys(qualified, 1))
+            conditions.update({cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified"})
             continue
+        if stopped == "stability" and (kind_of(verdict.claim), verdict.pair_state) == ("within", "ordered"):
+            continue  # a ranked pair is not too close
         # Significance and stability are one field of a verdict, but two limits for readers.
         if kind_of(verdict.claim) == "first" and stopped != "agreement":  # one agent's own would show that it leads
             stopped = "lead"
@@ -576,8 +577,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
         adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
         effects += [adds] if conditions[field] else []
-        other = clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"
-        title, measured = wording.get(field, other)
+        title, measured = wording.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
         row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(index, field))
-        limits.append((stops[field] + conditions[field], row))
+        limits.append((0 if field == "lead" else stops[field] + conditions[field], row))
     return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]

@@ -258,19 +258,19 @@ def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
         pairs = [(agent, other) for agent in above for other in below]
         conditions = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
         level = t.weakest(orders[pair] for pair in pairs)
+        on = "on the" + max((by_pair[pair].claim.statement.rpartition(" on the")[2] for pair in pairs), key=len)
         first = [v for v in index.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]
             text, level = prose(leads.claim.statement, 400), leads.publication_level
             conditions = dict.fromkeys(prose(c.text, 400) for c in leads.conditions)
         elif len(above) == 1:
-            text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
+            text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents {on}"
         elif len(below) == 1:
-            lowest = f"{clean(below[0], 60)} scores lowest of the"
-            text = f"{lowest} {t.words(len(index.agents))} agents on the overall score."
+            text = f"{clean(below[0], 60)} scores lowest of the {t.words(len(index.agents))} agents {on}"
         else:
             named = t.listing([clean(agent, 60) for agent in above])
-            text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
+            text = f"{named} score above the other {t.plural(len(below), 'agent')} {on}"
         sentences.append((text, level, tuple(conditions)))
     return sentences
 
