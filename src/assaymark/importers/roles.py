@@ -405,8 +405,6 @@ def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
     return words.to_pylist(), codes
 
 
-# Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
-
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
                 "bothbad", "both_bad", "0", "unentschieden", "empate", "平局")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")

@@ -196,8 +196,6 @@ def _placeholders(text: str) -> list[tuple[str, str, str]]:
     return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]
 
 
-# Formats of numbers, scores and lists in statements and reasons
-
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 

@@ -370,8 +370,6 @@ def detectable_words(index: RunIndex) -> str:
     )
 
 
-# --- the judges' own tests --------------------------------------------------------------------------------------------
-
 TESTS: Final = {
     "dark_current": ("dark_current", "preferences between two equal texts", 1),
     "positional": ("delta0.positional", "verdicts that change with the position of a text", 1),
@@ -426,8 +424,6 @@ def own_tests_words(index: RunIndex) -> str:
         return "every judge is within the limits of the plan"
     return beside_limit(most, which)
 
-
-# --- the limits of the result, and what would lift them ---------------------------------------------------------------
 
 _OF_TABLES: Final[Mapping[str, str]] = {
     "adversarial": "Have the same judges grade control texts: rows with the column derivation, as in the docs.",

@@ -42,9 +42,6 @@ _SAID: Final = {
 }  # fmt: skip
 
 
-# --- the finding ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
     """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
@@ -114,9 +111,6 @@ def totals_line(index: RunIndex) -> str:
     parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, noun),
              t.counted(len(run.study.judges), "judge")]  # fmt: skip
     return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
-
-
-# --- who is ahead -----------------------------------------------------------------------------------------------------
 
 
 def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
@@ -302,9 +296,6 @@ def tiers_words(index: RunIndex) -> str:
     return sentence
 
 
-# --- do planted texts fool the judges ---------------------------------------------------------------------------------
-
-
 def planted_words(index: RunIndex) -> str:
     """One sentence on whether planted texts fool the judges."""
     gated = [c for c in controls(index) if c.gate is not None]
@@ -368,9 +359,6 @@ def _planted_section(index: RunIndex) -> b.Section:
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(index), blocks)
 
 
-# --- how good are the judges ------------------------------------------------------------------------------------------
-
-
 def _judges_section(index: RunIndex) -> b.Section:
     """One row per judge: points for filler, points for a requirement, the score of an empty text, and its own test."""
     run, limits_set = index.run, (index.study.datasheets.set if index.study.datasheets else {})
@@ -420,9 +408,6 @@ def judges_words(index: RunIndex) -> str:
     return t.sentence(f"Every judge is within the limits: {own_tests_words(index)}" if index.study.datasheets else (
         "The plan set no limits for the judges’ own tests"
     ))  # fmt: skip
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:

@@ -205,9 +205,6 @@ def study_frame(run: AssayRun, site: Site = ALONE, brief: bool = False) -> Frame
     return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
 
 
-# --- cards: a claim with its checks, its measurements, and its level under other rules --------------------------------
-
-
 def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
     listed: list[tuple[str, b.Card]] = []
