@@ -163,6 +163,8 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 2, order: must be ab or ba (got 'sideways')"]),
     "no verdict that can be read": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (),
      ["winner: no verdict of 1 can be read (zebra 1)"]),
+    "winners of 0 and 1": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,0\nr,a,b,j,1\n", (),
+     ["winner: 0 and 1 alone do not tell who won; write A, B and tie, or names"]),
     "winners in several columns": ("id,model_a,model_b,winner_model_a,winner_tie\nq,a,b,1,0\n", ("--judges", "people"),
      ["header: no column is the winner", "say which with --map winner=COLUMN"]),
     "rows of other lengths": (f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,

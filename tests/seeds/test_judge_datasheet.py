@@ -168,8 +168,7 @@ def test_table_6_threshold_of_llama(sheets):
 
     19/7 lies between grid points, so the curve is read between its knots; then a threshold of exactly 4 needs the fit
     to reach 75 % exactly there, as 30 of 40 do. That the upper end is no larger than the estimate is not what a
-    bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say.
-    """
+    bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say."""
     found = sheets["Llama8B"][f"threshold[prompt={BASE}]"]
     assert (found.value, found.detail["censored"], found.n) == (pytest.approx(4.0, abs=DIGIT), None, 300)
     assert found.low < 4.0

@@ -405,12 +405,10 @@ def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
     return words.to_pylist(), codes
 
 
-# Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
-
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
                 "bothbad", "both_bad", "0", "unentschieden", "empate", "平局")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
-_SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
+_SECOND: Final = ("b", "2", "-1", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
 """Share of a win that a verdict's label gives the text in position 1."""
 
@@ -434,9 +432,8 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     agents = sorted({*sides[0][0], *sides[1][0]})
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
-    same = first == second
     cells.problems.rows(
-        same, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+        first == second, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
     )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
@@ -506,11 +503,12 @@ def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mappin
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
+    if {*plain} - {""} == {"0", "1"} - agents.keys():
+        cells.problems.add(cells.roles[role], "0 and 1 alone do not tell who won; write A, B and tie, or names")
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
-    by_place = np.where(swapped, 1 - slot[codes], slot[codes])
-    by_place = np.where(np.isnan(content[codes]), by_place, content[codes])
+    by_place = np.where(np.isnan(content[codes]), np.abs(swapped - slot[codes]), content[codes])
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 
 

@@ -202,8 +202,6 @@ def _parsed(text: str) -> tuple[tuple[str, str | None, str | None, str | None], 
     return tuple(string.Formatter().parse(text))
 
 
-# Formats of numbers, scores and lists in statements and reasons
-
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 

@@ -67,9 +67,6 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
                              styles=("season-agent.css",))  # fmt: skip
 
 
-# --- the page of an agent ---------------------------------------------------------------------------------------------
-
-
 def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
     words, agent, steps = index.words, index.agent, index.steps
     place = index.run.decided.place(agent.name)
@@ -253,9 +250,6 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
     return index.season.note(item, " ".join(said_of))
-
-
-# --- grades -----------------------------------------------------------------------------------------------------------
 
 
 _AXES: Final = ("reasoning", "evidence")

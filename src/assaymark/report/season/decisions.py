@@ -108,9 +108,6 @@ def decisions_answer(index: AgentIndex) -> str:
     return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
-# --- one decision -----------------------------------------------------------------------------------------------------
-
-
 def prompt_link(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
     place = index.season.record("decisions", index.agent.name, step.decision.record_id)
@@ -222,9 +219,6 @@ def quantity(words: Language, quantity: float) -> str:
     return amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
 
 
-# --- mismatches in words: the sentences of `portfolio.Mismatch`, parsed and translated --------------------------------
-
-
 _SENTENCE: Final = re.compile(
     r"(?P<kind>fill-quantity|fill-price|cash|position|negative-position|nav)(?: of (?P<symbol>.+?))?: "
     r"stated (?P<stated>[-+.\de]+), recomputed (?P<recomputed>[-+.\de]+)"
@@ -255,9 +249,6 @@ def mismatch_words(words: Language, text: str) -> str:
         subject = words.say("mismatch.of", what=subject, symbol=match["symbol"])
     place = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
     return words.say("mismatch.said", what=subject, stated=stated, recomputed=recomputed, where=place)
-
-
-# --- the fact check ---------------------------------------------------------------------------------------------------
 
 
 NO_NUMBER: Final = "none"

@@ -239,9 +239,6 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
         yield index.link(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
 
 
-# --- grades -----------------------------------------------------------------------------------------------------------
-
-
 def strip_head(index: SeasonIndex) -> b.Inline:
     """The header of the strip column: the bands, on the axis of every judge's points."""
     words, bands = index.words, index.run.scoring.bands
@@ -322,9 +319,6 @@ def lowest_to_highest(values: Iterable[float]) -> str:
     return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
-# --- returns ----------------------------------------------------------------------------------------------------------
-
-
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
     words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline)
@@ -349,9 +343,6 @@ def baseline_row_name(name: str, words: Language) -> str:
     """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)
-
-
-# --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def board_notes(index: SeasonIndex) -> Iterator[str]:
