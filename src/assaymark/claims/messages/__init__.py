@@ -21,6 +21,7 @@ ENGLISH: Final = "en"
 """The reference language: every other language must have the same keys."""
 
 _OWN: Final = ("language", "decimal", "list_and", "minus")
+_parsed: Final = cache(lambda text: [*string.Formatter().parse(text)])  # (words, name, format, conversion)
 _FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
 
 Value: TypeAlias = "str | int | float | Phrase | tuple[str, ...]"
@@ -98,8 +99,7 @@ class Catalogue:
 
     def say(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """Return the text of a message given by key and values, as for `phrase`."""
-        if n is not None:
-            values["n"] = n
+        values |= {} if n is None else {"n": n}
         counted = "n" in values and f"{key}.other" in self.texts
         text = self.texts.get(f"{key}.{'one' if values['n'] == 1 else 'other'}" if counted else key)
         if text is None:
@@ -194,12 +194,6 @@ def _flatten(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
 def _placeholders(text: str) -> list[tuple[str, str, str]]:
     """Return the placeholders of a text as (name, format, conversion)."""
     return [(name, spec or "", conversion or "") for _, name, spec, conversion in _parsed(text) if name is not None]
-
-
-@cache
-def _parsed(text: str) -> tuple[tuple[str, str | None, str | None, str | None], ...]:
-    """Return the parts of a text: some words, then the name, format and conversion of a placeholder."""
-    return tuple(string.Formatter().parse(text))
 
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

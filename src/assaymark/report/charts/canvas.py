@@ -45,8 +45,7 @@ def element(name: str, inside: str | Iterable[Element] = "", **attributes: Any) 
 
 def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> Element:
     """A text at a point; ``kind`` and ``anchor`` become classes of the style sheet."""
-    kinds = f"{kind} {_ANCHORS[anchor]}".strip() or None
-    return element("text", escape(text), class_=kinds, x=num(x), y=num(y))
+    return element("text", escape(text), class_=f"{kind} {_ANCHORS[anchor]}".strip() or None, x=num(x), y=num(y))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:

@@ -117,8 +117,7 @@ class _Layout:
     def selection(self) -> Element:
         """The rectangle of the brush, empty until the script widens it, with the axis of days in percent."""
         share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
-        shown = f"{share[0]:.3f} {share[1]:.3f}"
-        return rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel", data_x=shown)
+        return rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel", data_x=f"{share[0]:.3f} {share[1]:.3f}")
 
     def moves(self, nav: Floats, values: Floats, scale: Scale) -> str:
         """A path through values, thinned to the visible points: both ends and the maximum drawdown always included."""

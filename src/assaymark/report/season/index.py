@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, Phrase, Value, english
@@ -197,7 +196,8 @@ class Language:
         '−101,260.5'
         """
         words = self.catalogue
-        return number(value, digits).translate(_signs(words.texts["format.thousands"], words.decimal, words.minus))
+        signs = {ord(","): words.texts["format.thousands"], ord("."): words.decimal, ord(MINUS): words.minus}
+        return number(value, digits).translate(signs)
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
@@ -253,11 +253,6 @@ class Language:
         counts = Counter(keys)
         options = ((key, title, self.amount(counts[key])) for key, title in titles.items() if counts[key])
         return ("", self("frame.all"), self.amount(counts.total() if rows is None else rows)), *options
-
-
-@cache
-def _signs(thousands: str, decimal: str, minus: str) -> dict[int, str]:
-    return {ord(","): thousands, ord("."): decimal, ord(MINUS): minus}
 
 
 def round_points(value: float) -> int:
