@@ -25,6 +25,7 @@ Drawn = tuple[Sequence[Element], float]
 """The elements of a figure without its frame, and its height, so that it can be part of a larger picture."""
 Draw = Callable[[str, float], Drawn]
 
+_FORMULA: Final = ("=", "+", "-", "@")
 _SVG: Final = "http://www.w3.org/2000/svg"
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
@@ -122,11 +123,6 @@ class Scale:
     def __call__(self, value: float) -> float:
         """The pixel coordinate of a value."""
         inside = min(max(value, self.low), self.high)
-        return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
-
-    def all(self, values: Floats) -> Floats:
-        """The pixel coordinates of many values."""
-        inside = values.clip(self.low, self.high)
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
 
 
@@ -258,13 +254,9 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> s
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (columns, *rows):
-        writer.writerow([_no_formula(cell) if isinstance(cell, str) else float(cell) for cell in row])
+        plain = [clean(cell, 200) if isinstance(cell, str) else float(cell) for cell in row]
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in plain])
     return out.getvalue()
-
-
-def _no_formula(text: str) -> str:
-    plain = clean(text, 200)
-    return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:

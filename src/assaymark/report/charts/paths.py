@@ -126,7 +126,8 @@ class _Layout:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
             points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return path_data(xs, scale.all(values[points]))
+        share = (values[points].clip(scale.low, scale.high) - scale.low) / (scale.high - scale.low)
+        return path_data(xs, scale.left + share * (scale.right - scale.left))
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)

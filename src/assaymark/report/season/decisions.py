@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -267,12 +266,9 @@ def ledger_table(
     """
     words, rows = index.words, list[b.PageRow]()
     opened, closed = words.quoted("\n").split("\n")
-
-    @cache
-    def state(key: str) -> tuple[b.Inline, ...]:
-        word = b.bold(words.word("claim_state", key))
-        return (b.Mark(key), word) if key in STATES else (word,)
-
+    seen = {line.numbers or NO_NUMBER for line in lines}.union(*(line.judges.values() for line in lines))
+    bold = {key: b.bold(words.word("claim_state", key)) for key in seen}
+    state = {key: (b.Mark(key), word) if key in STATES else (word,) for key, word in bold.items()}
     for line in lines:
         # The rule that matched the number; one computed from bars states its period.
         rules = []
@@ -293,14 +289,14 @@ def ledger_table(
         # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for judged_as in states:
-            judged.append(state(judged_as))
+            judged.append(state[judged_as])
             if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
                 judged.append(b.small(", ".join(clean(judge, 40) for judge, judge_state in line.judges.items()
                                                 if judge_state == judged_as)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
             b.verbatim(fields) if saw else b.small(words.say("ledger.no_field")),
-            (*state(key), b.small(", ".join(rules))) if rules else state(key),
+            (*state[key], b.small(", ".join(rules))) if rules else state[key],
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
         rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))

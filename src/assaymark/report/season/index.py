@@ -227,22 +227,20 @@ class Language:
         >>> Language(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
-        if (text, short) not in self.days:
-            self.days[text, short] = self._day(text, short)
-        return self.days[text, short]
-
-    def _day(self, text: str, short: bool) -> str:
+        if (text, short) in self.days:
+            return self.days[text, short]
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
             return clean(text, 12 if short else 40)
         parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
-        if short:
-            return self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
-        if len(text) <= len("2026-01-05"):
-            return self.catalogue.say("format.day", **parts)
         time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
-        return self.catalogue.say("format.moment", **parts, time=time)
+        if short:
+            shown = self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
+        else:
+            form = "format.day" if len(text) <= len("2026-01-05") else "format.moment"
+            shown = self.catalogue.say(form, **parts, time=time)
+        return self.days.setdefault((text, short), shown)
 
     def quoted(self, text: str) -> str:
         """A sentence in the quotation marks of the language."""
