@@ -127,8 +127,7 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
     (newest,) = decisions.list_pages(book.season, book.path, "decisions", book.steps[:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
     silent = sum(bool(step.decision.flags[-1:] == ("no-answer",)) for step in book.steps)
-    answer = f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
-    assert decisions.decisions_answer(book) == answer
+    assert decisions.decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
 
 
 @pytest.mark.parametrize(
@@ -172,9 +171,7 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
     assert buttons.get(decisions.DIFFER, 0) == sum(line.disagree for line in lines)
     book = book_of(lines=lines)
-    assert [list(part) for part in decisions.list_pages(book.season, book.path, "ledger", lines).values()] == [
-        lines[::-1]
-    ]
+    assert [*decisions.list_pages(book.season, book.path, "ledger", lines).values()] == [tuple(lines[::-1])]
     *_, table = decisions.ledger_head(book)
     assert sum(int(row[1]) for row in table.rows) == len(lines)
     for at, judge in enumerate(table.columns[2:], 2):
