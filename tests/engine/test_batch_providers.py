@@ -242,7 +242,7 @@ def test_failures_may_pass_and_a_batch_that_is_turned_away_is_told_from_one_that
         desk.submit()
     desk.host.said.clear()
     desk.host.more_lines = [b"<!DOCTYPE html><html>"]
-    with pytest.raises(ModelError, match="answers with a page and is no API"):
+    with pytest.raises(ModelError, match="answers with a web page and is not an API"):
         desk.results(remote)
 
 

@@ -90,7 +90,7 @@ BROKE = ModelError("no money is left (402)", retryable=False, quota=True)
 UNKNOWN = ModelError("the schema was refused (400)", retryable=False)
 LATER, BUSY = BatchRefused("busy", retryable=True, retry_after=0.01), BatchRefused("busy", retryable=True)
 AWAY = ModelError("busy (503)", retryable=True, retry_after=0.01)
-STOPPED = f"{BROKE}; every reply so far is kept, run the same command to go on"
+STOPPED = f"{BROKE}; every reply so far is kept; run the same command to resume"
 UNLABELLED = {"keeps_labels": False}
 SCENES = {
     "failed, expired or without a result is asked again, and nothing else": (

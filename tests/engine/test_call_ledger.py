@@ -403,7 +403,7 @@ def test_a_second_run_is_refused_by_name_and_the_lock_dies_with_its_holder(ledge
     lock = path.with_name("ledger.db.lock")
     lock.unlink()
     lock.mkdir()
-    with pytest.raises(LedgerError, match="the store refused: Is a directory"), ledger.exclusive():
+    with pytest.raises(LedgerError, match="the database refused: Is a directory"), ledger.exclusive():
         pass
 
 

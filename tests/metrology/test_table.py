@@ -133,8 +133,8 @@ def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
         "skeptic: one judge has one family (got east, west)",
         "birch.0001.1, auditor, trial 3: one result for each trial (got 2)",
         "ghost: judged, but not among the decisions",
-        "ash.0000.1, skeptic, trial 1: usable scores lie in 1..5 (got {'risk': 6.0})",
-        "birch.0001.1, clerk, trial 1: usable scores lie in 1..5",
+        "ash.0000.1, skeptic, trial 1: scores must be in 1..5 (got {'risk': 6.0})",
+        "birch.0001.1, clerk, trial 1: scores must be in 1..5",
         "round1#0: a cycle lies in one cluster (got w1, w9)",
         "ash.0000.1: one decision for each record id (got 2)",
     ):

@@ -476,7 +476,7 @@ def test_failed_replies_keep_kappa_and_unasked_ones_do_not(tmp_path):
     assert assaymark.check(rows[1:], scale=(1, 5)).agreement.method.startswith("Krippendorff's alpha")
     half = [{**row, "score": None if k % 2 else row["score"]} for k, row in enumerate(rows)]
     read = assaymark.check(half, scale=(1, 5)).read
-    assert any("every judge has so many that they are read as not asked for" in line for line in read.left)
+    assert any("every judge has so many that these scores are read as not requested" in line for line in read.left)
 
 
 def test_the_severity_of_a_judge_that_lacks_scores_is_taken_out_first():

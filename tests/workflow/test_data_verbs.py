@@ -132,7 +132,7 @@ def test_a_time_must_be_one(made, at, message):
 def test_a_folder_without_a_snapshot_is_answered_with_what_makes_one(tmp_path, capsys, verb):
     (tmp_path / "market").mkdir()
     assert main(["data", "show", str(tmp_path)]) == 1
-    assert "holds no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
+    assert "contains no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
     assert main(["data", verb, str(tmp_path / "marktet")]) == 1
     said = capsys.readouterr().err
     assert "no such folder of a market snapshot; make one with: assaymark data synth" in said

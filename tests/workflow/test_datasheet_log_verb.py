@@ -91,7 +91,7 @@ HEAD = ",".join(HEADER)
     ("content", "words", "told"),
     [
         ("", [], "log.csv: is empty; a header row or JSON is needed"),
-        (HEAD, [], "has a header and no rows"),
+        (HEAD, [], "has a header but no rows"),
         ("grader_name,x\nn,1\n", [], "judge: no column for it (the log has grader_name, x;"),
         (f"{HEAD}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", [], "line 3, verdict: 'left' is no verdict"),
         (f"{HEAD}\nn,q,a,b,1\nn,q,b,a\n", [], "line 3: has 4 cells (the header has 5"),

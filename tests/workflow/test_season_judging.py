@@ -225,7 +225,7 @@ def states(folder: RunFolder, judge: str) -> set[str]:
 BAD = {
     "refused": (Reply(text="I will not.", model="m", finish="refusal"), "are refusals"),
     "truncated": (Reply(text='{"reasoning": {', model="m", finish="length"), "were cut off"),
-    "invalid": (Reply(text="[bold]I like it.\x1b[31m", model="m"), "do not have the form that was asked for"),
+    "invalid": (Reply(text="[bold]I like it.\x1b[31m", model="m"), "do not have the required form"),
     "huge": (Reply(text='{"reasoning": "' + "x" * 500_000 + '"}', model="m"), "(first: longer than 400000 characters"),
 }
 
@@ -283,7 +283,7 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
     at_work = tracks.guard(folder.path / "season" / "judging.lock", "busy")
     with at_work, pytest.raises(LedgerError, match="being judged by an"):
         tracks.judge_season(folder, WHO)
-    with tracks.steps_blocked(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
+    with tracks.steps_blocked(folder), pytest.raises(LedgerError, match="another step of this season is running"):
         tracks.judge_season(folder, WHO)
     assert Store(folder).rows(tracks.GRADES) == 0
     bare = played(tmp_path / "bare", judges="", last="2024-03-05")

@@ -90,7 +90,7 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
     [
         ({"head": "universe = ['ALBIXX', 'NOBODY']"}, r"2 problems.*unknown instrument 'ALBIXX'. Did you mean 'ALBIX'"),
         ({"head": "universe = 1000"}, "1000 instruments are asked for.*allowed: 1 to"),
-        ({"first": "2014-01-01"}, "calendar.first: 2014-01-01 lies outside of the market: the market has days from"),
+        ({"first": "2014-01-01"}, "calendar.first: 2014-01-01 is outside the market: the market has days from"),
         ({"last": "2031-01-01"}, "calendar.last: 2031-01-01 lies outside"),
         ({"last": "2020-01-01"}, "first must not be later than last"),
         ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
@@ -99,7 +99,7 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
         ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or a strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
-        ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere holds no market snapshot"),
+        ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere contains no market snapshot"),
         ({"head": "market = {source = 'nowhere', live = true}"}, "holds no snapshot; put one in"),
         ({"head": "colour = 1"}, "colour: unknown key"),
     ],

@@ -224,7 +224,7 @@ def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, shee
     site, locked = tmp_path / "site", tmp_path / "locked"
     with pytest.raises(InputError) as caught:
         join_runs([RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], site)
-    for what in ("is named twice", "is no run folder", "does not exist"):
+    for what in ("is named twice", "is not a run folder", "does not exist"):
         assert what in str(caught.value)
     locked.mkdir()
     for name in ("plan.toml", "study.lock"):
