@@ -154,7 +154,7 @@ def test_what_cannot_be_settled_is_a_failed_check_and_what_cannot_be_held_agains
         admissible("ladder", terse(), CONTEXT)
     context, decision = honest_decision(1)
     for kind, original, why in (
-        ("paraphrase", None, r"original: a paraphrase is held against the decision"),
+        ("paraphrase", None, r"original: a paraphrase is compared with the decision"),
         ("length_matched", decision, r"tokens: the length that was asked for"),
     ):
         with pytest.raises(InputError, match=why):

@@ -423,7 +423,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
-        (["check"], "is a run folder and no table"),
+        (["check"], "is a run folder, not a table"),
     ):  # fmt: skip
         assert main([*map(str, words), str(out)]) == 1
         assert told in capsys.readouterr().err

@@ -64,7 +64,7 @@ def put(folder, calls, models):
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     model = Paid()
-    with pytest.raises(ModelError, match=r"budget of 0.40 USD would be passed.*raise --budget"):
+    with pytest.raises(ModelError, match=r"budget of 0.40 USD would be exceeded.*raise --budget"):
         put(folder, asked(60), workflow.paid_models({"paid/one": model}, 0.4, prices))
     # Each is estimated at 0.1 for its reply and some for its prompt, and costs 0.011.
     assert 15 < model.asked < 36

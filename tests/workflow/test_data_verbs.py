@@ -53,7 +53,7 @@ def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(ma
     assert "filed values" in out
     assert (made / "snapshot.json").stat().st_mtime_ns == before
     assert main(["data", "synth", "--seed", "1", "--out", str(made)]) == 1
-    assert "holds the snapshot 'synthetic-0' of synthetic; a folder holds one" in capsys.readouterr().err
+    assert "holds the snapshot 'synthetic-0' of synthetic; a folder contains one" in capsys.readouterr().err
     told: list[tuple[str, int, int]] = []
     with watched(lambda *state: told.append(state)):
         synth_market(tmp_path / "told", 0)

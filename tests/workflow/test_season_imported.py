@@ -101,7 +101,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     for verb in ("step", "run"):  # it is judged and not run
         assert main(["season", verb, str(run.path)]) == 1
         (said,) = capsys.readouterr().err.strip().splitlines()
-        assert "was run by somebody else; use: assaymark season judge" in said
+        assert "was run elsewhere; use: assaymark season judge" in said
     # A day without a stated book shows none, whatever a later day states.
     days = [replace(one, state="not stated") for one in store.read(tracks.NAVS)]
     later = [replace(one, day="2025-10-10", state="ok") for one in days]

@@ -154,7 +154,7 @@ def test_a_site_is_shown_from_its_folder(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_said(run: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="neither pages nor a run"):
+    with pytest.raises(InputError, match="contains no pages and no run"):
         RunServer(empty)
     with open_server(run, port=0) as server, pytest.raises(InputError, match="choose another with --port"):
         open_server(run, port=int(server.server_address[1]))

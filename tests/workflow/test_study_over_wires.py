@@ -132,7 +132,7 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
         assert main(command) == 0
     assert [dict(host.bills) for host in hosts] == billed
     assert "batches" not in capsys.readouterr().err  # there was nothing left to wait for
-    assert "5 calls without a reply go in batches, looked at every 0.05 s; this can take a day" in said
+    assert "5 calls without a reply go in batches, polled every 0.05 s; this can take a day" in said
     assert "33 replies collected from batches, 0 calls without one" in said
     for model in ("openai-chat/wire", "openai/wire", "anthropic/wire", "google/wire"):
         lines = [line for line in said.splitlines() if line.startswith(f"{model}: batch ")]
@@ -375,6 +375,6 @@ def test_a_budget_too_small_for_the_first_calls_sends_none(tmp_path, provider, r
     plan = small_study(model("good", provider.url))
     status, err = run(plan, "run", "--budget", "0.001", "--prices", str(tmp_path / "prices.toml"))
     assert status == 1
-    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be passed" in err
+    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be exceeded" in err
     assert not provider.asked
     assert not (tmp_path / "run").exists()

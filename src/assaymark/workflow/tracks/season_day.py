@@ -326,7 +326,7 @@ def _run_days(
             for name, days in sorted(absent.items()):
                 lines.append(f"{name} was absent on {len(days)} {span} (last: {days[-1]})")
             lines += waiting
-        late = "its data did not arrive in time; the day is recorded without decisions, and orders were postponed"
+        late = "its data came too late; the day is recorded without decisions, and orders were postponed"
         warnings = (*(f"{day}: {late}" for day in arrivals.lost), *([arrivals.overdue] if arrivals.overdue else []))
         missed = {name: len(days) for name, days in sorted(absent.items())}
         return Stepped(due, tuple(lines), journal.navs, warnings, missed)
