@@ -237,7 +237,7 @@ def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
     model = Scripted(lambda spec: f"reply to {spec.key}")
     with pytest.raises(LedgerError, match="1 of the planned calls are in batches in progress; collect"):
         run_calls(ledger, ASKED[3:], {"house/one": model})
-    with pytest.raises(LedgerError, match="4 of the calls to be asked are in batches"):
+    with pytest.raises(LedgerError, match="4 of the planned calls are in batches"):
         run_worker(ledger, {"house/one": model})
     assert (run_calls(ledger, ASKED[4:], {"house/one": model}).made, len(model.asked)) == (6, 6)
     house.polls = 0

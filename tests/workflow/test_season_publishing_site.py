@@ -76,7 +76,7 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path, 
     before = held(tmp_path)
     with pytest.raises(InputError, match=what):
         written(tmp_path, index="a")
-    with pytest.raises(InputError, match="holds something else"):  # a file in the place of the folder
+    with pytest.raises(InputError, match="contains something other"):  # a file in the place of the folder
         written(tmp_path / "thesis.txt", index="a")
     with pytest.raises(PlanError, match="cannot be made a folder"):
         written(tmp_path / "thesis.txt" / "below", index="a")

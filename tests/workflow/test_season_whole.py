@@ -415,7 +415,7 @@ def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_
     (other := tmp_path / "other").mkdir()
     (other / "thesis.txt").write_text("years of work")
     assert "contains something other than a site" in refused("publish", folder.path, "--out", other)
-    assert "holds something else" in refused("publish", folder.path, "--out", folder.path)
+    assert "contains something other" in refused("publish", folder.path, "--out", folder.path)
     assert ([one.name for one in other.iterdir()], folder.verdicts.stat().st_mtime_ns) == (["thesis.txt"], before)
     for old, new, words in (
         ("last = 2024-03-08", 'last = 2024-03-08\ndecide_at = "21:30:00+02:00"', "takes no zone"),

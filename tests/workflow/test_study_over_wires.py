@@ -231,7 +231,7 @@ def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_p
     agents = [own, *(model(name, provider.url, "agents") for name in ("gone-agent", "good-agent"))]
     status, err = run(small_study(*agents, *(model(name, provider.url) for name in names)))
     assert status == 1
-    assert err.startswith(f"assaymark: 7 models cannot be asked; {NOTHING}\n")
+    assert err.startswith(f"assaymark: 7 models cannot be called; {NOTHING}\n")
     for words in (
         "nothing answers at http://127.0.0.1:",  # an agent of one's own is only asked whether it is there
         "openai-chat/gone-agent: unknown model 'gone-agent' at", "openai-chat/gone: unknown model 'gone' at",
@@ -248,7 +248,7 @@ def test_a_model_that_was_not_asked_to_the_end_says_so_and_why(provider, run):
     """The key that is refused for one model stops what goes there with the same key, at once or a little later."""
     status, err = run(small_study(model("busy", provider.url), model("locked", provider.url)))
     assert status == 1
-    assert err.startswith(f"assaymark: 2 models cannot be asked; {NOTHING}\n")
+    assert err.startswith(f"assaymark: 2 models cannot be called; {NOTHING}\n")
     assert "openai-chat/locked: CANARY_KEY was refused (401)" in err
     assert "openai-chat/busy: not asked to the end (openai-chat" in err
     assert "kept" not in err

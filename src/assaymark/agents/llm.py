@@ -107,7 +107,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
                 actions.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
-            raise Rejected(f"rationale must be a text that is not empty (got {brief(rationale)})")
+            raise Rejected(f"rationale must be a text that says something (got {brief(rationale)})")
         if len(rationale) > MOST_RATIONALE:
             raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
         if any("\ud800" <= char <= "\udfff" for char in rationale):
