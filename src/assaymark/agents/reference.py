@@ -29,8 +29,6 @@ from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 from assaymark.text import listing
 
-# Inputs of a built-in agent from a context: one row per instrument, the portfolio, and the constraints
-
 Floats = npt.NDArray[np.float64]
 
 _FEWEST_BARS = 20
@@ -186,8 +184,6 @@ def _paragraph(opening: str, *sentences: str) -> str:
     first = lines[0] if lines[0].startswith("Asset ") else lines[0][:1].lower() + lines[0][1:]
     return " ".join([opening, first, *lines[1:]])
 
-
-# From target weights to a few orders that satisfy every constraint.
 
 _SMALLEST = 0.01
 _SHRINK = 0.8

@@ -27,8 +27,6 @@ from assaymark.portfolio.backtesting import RISK_FREE
 from assaymark.portfolio.optimisers import Bools, Floats, Validator, evenly, normalise_sums
 from assaymark.protocol import AgentSpec
 
-# One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
-
 COST_BPS = 15.0
 """Trading cost in basis points of the traded value: 10 slippage and 5 commission (Appendix C.3)."""
 

@@ -393,8 +393,6 @@ def market_numbers(known: MarketState, listings: Sequence[Listing]) -> Text:
     return Text.of(canonical_json(members)[1:-1])
 
 
-# The prompts of S1, S2 and S3: versioned templates, filled from a date, a profile and the earlier answers
-
 TEMPLATE: Final = "stages-v1.txt"
 """The prompt templates in use."""
 

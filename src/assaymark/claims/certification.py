@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 Why = TypeVar("Why")
 
-# --- Certificates -----------------------------------------------------------------------------------------------------
-
-
 FORMAT: Final = "assaymark certificate 3"
 SEASON: Final = "assaymark season certificate 1"
 
@@ -283,8 +280,6 @@ def is_about(claim: Claim, high: str, other: str) -> bool:
     return set(claim.subjects) <= {high, other}
 
 
-# Certificates of a season
-
 ORDERS: Final = (
     "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
     "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
@@ -341,9 +336,6 @@ def _message_json(message: Phrase) -> dict[str, JSON]:
         return _message_json(entry) if isinstance(entry, Phrase) else list(entry) if isinstance(entry, tuple) else entry
 
     return {"key": message.key, "values": {name: value(entry) for name, entry in message.values.items()}}
-
-
-# --- verdicts.json: the verdicts of a run and the measurements behind them --------------------------------------------
 
 
 VERDICTS_FORMAT: Final = "assaymark verdicts 2"

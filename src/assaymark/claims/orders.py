@@ -325,9 +325,6 @@ def tiers_and_ranks(
     return groups, dict(zip(names, rank_intervals(orders, len(names)), strict=True))
 
 
-# The evidence of a claim about agents
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimEvidence:
     """Evidence for a claim about agents: its stability status, the reason, and the pairs that it compares."""
@@ -359,9 +356,6 @@ def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], index: 
     """Return the contrasts of one kind for the pairs that have one."""
     items = (index.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
-
-
-# Summary of all verdicts
 
 
 @dataclass(frozen=True, slots=True)

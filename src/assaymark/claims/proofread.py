@@ -319,9 +319,6 @@ def _distinct(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
 
-# --- sentences --------------------------------------------------------------------------------------------------------
-
-
 def proofread_sentence(
     sentence: str, run: RunVerdicts, following: Sequence[str] = (), before: Sequence[str] = ()
 ) -> TextCheck | None:
@@ -431,8 +428,6 @@ def is_stated(condition: str, sentences: Sequence[str]) -> bool:
 def _stem(word: str) -> str:
     return re.sub(r"(?:ing|ed|es|s)$", "", word) if len(word) > 4 else word
 
-
-# --- numbers of the run -----------------------------------------------------------------------------------------------
 
 _KAPPA: Final = re.compile(
     r"(?:\bkappa|κ|\bicc|\bintraclass correlation|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b"

@@ -516,8 +516,6 @@ def _parse_note(name: str, value: object) -> str:
     return text
 
 
-# One commit: the ends of some attempts and the beginnings of others, in one transaction
-
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fencing token of its claim (None: no claim is needed)."""
 

@@ -154,8 +154,6 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[St
     return rates
 
 
-# Corporate actions: splits and dividends, listed in a snapshot or implied by its adjustment factors
-
 _NOISE: Final = 1e-6
 """A relative change of the factor up to this is rounding of the source."""
 
@@ -292,9 +290,6 @@ def known_from(moment: datetime) -> int:
 
 
 _DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)
-
-
-# Checks of prices from outside sources, which report all findings of a table together
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,6 @@ class ReplyForm(Generic[A]):
             return Parsed("invalid", None, str(exc))
 
 
-# Word lists, and the texts of a decision that are judged
-
-
 _HEDGING = """
     may might could would likely unlikely probably probable probability possible possibly possibility potential
     potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
@@ -355,10 +352,6 @@ def style_of(text: str) -> str | None:
     styles = [style for style, words in SIGNATURES.items() if words in text]
     return styles[0] if len(styles) == 1 else None
 
-
-# Rendering of a context as prompt text, and parsing of that text back into a context
-
-# Prompt syntax: fences that their content cannot close, and tab-separated rows inside them
 
 _BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}

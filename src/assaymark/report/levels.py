@@ -85,9 +85,6 @@ def rule_words(rule: str) -> str:
     return _RULES.get(rule) or clean(rule, 60)
 
 
-# --- unsupported claims in groups, with the numbers that stop them, and never the direction of a difference -----------
-
-
 def withheld_groups(index: RunIndex) -> tuple[b.WithheldGroup, ...]:
     """Unsupported claims in groups by score: aggregate and controls first, then the dimensions in rubric order."""
     dimensions = index.dimensions
@@ -199,9 +196,6 @@ def holdout_words(index: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, 
     which = "all" if alike == len(asked) else t.words(alike) if alike else "none"
     about = f"The held-out judge was asked about {t.words(len(asked))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
-
-
-# --- the leaderboard --------------------------------------------------------------------------------------------------
 
 
 BoardRow = tuple[Tier, list[tuple[str, str, str, str]], str | None, str, str]

@@ -121,9 +121,6 @@ def page_rows(columns: tuple[str, ...], pairs: Iterable[MeasurementRow]) -> tupl
     return columns[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
 
 
-# --- the fact-check table: every number in the rationales against what its author could see ---------------------------
-
-
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",

@@ -94,9 +94,6 @@ def failed_checks(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCh
     return tuple(check for check in checks if not check.passed)
 
 
-# Quantities of a context: the portfolio after orders, and every stated value
-
-
 @dataclass(frozen=True, slots=True)
 class SettledBook:
     """A settled portfolio, the constraints that it violates, and its amounts by name; shares and weights are ratios."""
@@ -234,8 +231,6 @@ def features_of(context: Context) -> list[Feature]:
             features.append(Feature(fact.instrument, kind, horizon, value, lean))
     return features
 
-
-# Parsing: numbers, sentences and names in a text
 
 _SPAN = r"(?:minutes?|mins?|hours?|days?|sessions?|weeks?|months?|years?|bars?)"
 _FIGURE = re.compile(
@@ -496,8 +491,6 @@ def _amount(figure: PrintedFigure, before: str, after: str, sentence: str, book:
     return StatedNumber(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
 
-# Similarity of two texts
-
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
 
@@ -522,8 +515,6 @@ def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) 
     left, right = (Counter(tuple(tokens[at : at + n]) for at in range(len(tokens) - n + 1)) for tokens in words)
     return (left & right).total() / left.total() if left else 1.0
 
-
-# The rules of each kind
 
 Check = AdmissibilityCheck
 

@@ -51,9 +51,6 @@ def _draw_cell(
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {reason} (last of {REDRAWS} draws)")
 
 
-# Random phrases for features
-
-
 def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
     features: dict[str, list[c.Feature]] = {}
     for feature in c.features_of(context):
@@ -101,8 +98,6 @@ def _add_style(text: str, style: str) -> str:
     first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
     return f"{opening} {first}" if opening else text
 
-
-# Cell A: verbose, confident and wrong, with an order that violates a limit; cell B: terse and right, within all limits
 
 KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})
 """In every rubric here, a violated limit with a false account of it has the lowest score of constraint awareness."""
@@ -286,8 +281,6 @@ def _terse_text(
     confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
     return Composed("cell_b", actions, text, confidence)
 
-
-# Controls derived from an honest decision: a paraphrase, one wrong number, another length
 
 # Private-use characters mark the parts that must not change; texts that contain them are rejected.
 _NUMBER, _NAME, _END = "\ue000", "\ue001", "\ue002"
@@ -538,8 +531,6 @@ def _shorten(text: str, low: float, high: float) -> str | None:
         shorter += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
     return shorter
 
-
-# Control cells as records: a single one, and many spread over the clusters of a study
 
 MADE_HERE: Final = "assaymark control cells"
 """Provenance source of control cells."""

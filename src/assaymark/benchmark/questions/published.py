@@ -295,8 +295,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-# Generating a set of questions from a market
-
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
 )

@@ -424,8 +424,6 @@ def _reason(exc: Exception) -> str:
     return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
 
 
-# An agent that is a Python callable: it is called with a Context in a thread and returns its decision
-
 GROUP: Final = "assaymark.agents"
 """The entry point group in which an installed package names its agents."""
 

@@ -34,8 +34,6 @@ from assaymark.judging.evidence.words import (
     words_in,
 )
 
-# Numbers in prose: their position, printed form and unit, and the tokens that only look like numbers
-
 Floats = NDArray[np.float64]
 
 _RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1.0, "nav": 1.0}

@@ -68,8 +68,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-# The instruments that a text mentions, and whether it gives reasons.
-
 _PLAIN_SENTENCE = re.compile(r"\s(?:(?<=[.;!?]\s)\s*|(?<=\n)\n*)")  # starts with a character class, for speed
 _SENTENCE = re.compile(rf"{_PLAIN_SENTENCE.pattern}|(?<=[。；！？])")
 _DIGIT = re.compile(r"\d")
@@ -99,8 +97,6 @@ def _is_named(called: Called, text: str, lower: str) -> bool:
             at = source.find(name, at + 1)
     return False
 
-
-# The arithmetic of a stated decision: consistency of sizes, forecasts and limits.
 
 _HELD = ("buy", "hold", "short", "target_weight")
 _VOLATILITY = re.compile(r"(?:^|_)(?:vol|volatility|stdev|std)(?:_|$)")
@@ -340,8 +336,6 @@ def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], state: 
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in state.after.weights.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
-
-# Horizons: the steps parsed back from a user message, and their features
 
 Row = Mapping[str, str]
 

@@ -222,8 +222,6 @@ def probe_calls(
     return planned
 
 
-# The two ledgers of a horizon: numbers checked against the agent's own context, and the claims checked by a judge
-
 NumericState = Literal["supported", "contradicted", "not_verifiable", "no number"]
 
 CAPPED: Final = ("claim_support", "no_contradiction")

@@ -228,8 +228,6 @@ _TOO_LARGE = 63
 """libcurl's CURLE_FILESIZE_EXCEEDED."""
 
 
-# Crypto exchanges
-
 _EXCHANGE_NOTES = (
     "a day is a UTC day and its bar is known at its end",
     "prices are those of one exchange, in the currency that the pair is quoted in; nothing is adjusted",

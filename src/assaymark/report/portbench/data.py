@@ -40,9 +40,6 @@ _OVERLAP: Final = 60
 DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 
-# --- the market -------------------------------------------------------------------------------------------------------
-
-
 Class = tuple[str, int, tuple[str, ...], Floats, Floats]
 """An asset class: its number of listed instruments; its instruments in the run, their price lines from 100 on (NaN
 without a price), shape (n_days, n_instruments); and the equal-weight index of the class."""
@@ -182,9 +179,6 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     return f"Mean correlation within a class: {listing(within) or 'not defined'}.{rest}"
 
 
-# --- the questions ----------------------------------------------------------------------------------------------------
-
-
 def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
     run = index.run
@@ -237,9 +231,6 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)
-
-
-# --- snapshots --------------------------------------------------------------------------------------------------------
 
 
 def snapshots_page(index: BenchmarkIndex) -> Page:

@@ -215,8 +215,6 @@ def profile_word(name: str) -> str:
     return clean(name, 24).capitalize()
 
 
-# --- supported and unsupported claims ---------------------------------------------------------------------------------
-
 PAGE: Final = 140_000
 """Maximum bytes of cards on one page."""
 

@@ -484,9 +484,6 @@ def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Lineage:
     return on
 
 
-# --- The records of a season: every grade, guess and decision as it came, with its calls ------------------------------
-
-
 SEASON_RECORDS: Final = "records/index.html"
 
 RecordKind = Literal["grades", "guesses", "decisions"]

@@ -32,7 +32,7 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
         index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
         wrong = [(step, text) for step in index.steps for text in step.mismatches]
         listed: dict[str, Sequence[Any]] = {"decisions": index.steps, "ledger": index.lines, "checks": wrong}
-        lists = {kind: d.list_pages(index.path, kind, rows) for kind, rows in listed.items()}
+        lists = {kind: d.list_pages(season, index.path, kind, rows) for kind, rows in listed.items()}
         places, file = d.decision_links(lists["decisions"]), index.path.removesuffix(".html") + ".csv"
         earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
@@ -65,9 +65,6 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
                     block = b.Table(columns, lost, summary="", stacked=True)
                 yield b.Page(path, title, lead, blocks=(*head, block), up=back, parts=links,
                              styles=("season-agent.css",))  # fmt: skip
-
-
-# --- the page of an agent ---------------------------------------------------------------------------------------------
 
 
 def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
@@ -253,9 +250,6 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
     return index.season.note(item, " ".join(said_of))
-
-
-# --- grades -----------------------------------------------------------------------------------------------------------
 
 
 _AXES: Final = ("reasoning", "evidence")

@@ -151,9 +151,6 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     yield from agent_pages(index, frame.study or words("nav.index"))
 
 
-# --- the first page ---------------------------------------------------------------------------------------------------
-
-
 def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     run, words, levels, sections = index.run, index.words, season_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
@@ -235,9 +232,6 @@ def season_lede(index: SeasonIndex) -> str:
         judges=words("index.judges", judges, few=words.few(judges)),
     )  # fmt: skip
     return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
-
-
-# --- the rules, and the changes between plans -------------------------------------------------------------------------
 
 
 def _rules(index: SeasonIndex) -> b.Page:

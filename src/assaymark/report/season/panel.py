@@ -189,9 +189,6 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Prose(words("people.note"))))
 
 
-# --- do judges favour their own family? -------------------------------------------------------------------------------
-
-
 def preference_table(index: SeasonIndex) -> b.Table | None:
     """Each judge on its own family and on others, in points above the panel median; None without a difference."""
     words = index.words
@@ -248,9 +245,6 @@ def _without(index: SeasonIndex, agent: str, judge: str) -> float | None:
     """The change of an agent's total if one judge is left out; None if either total is missing."""
     without, row = index.value("season.without", agent=agent, judge=judge), index.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
-
-
-# --- could judges identify the author of a record? --------------------------------------------------------------------
 
 
 def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:

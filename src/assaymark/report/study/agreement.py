@@ -83,9 +83,6 @@ def lone_finds(item: Measurement) -> int:
     return round(item.value or 0) - overlap if isinstance(overlap, int) else 0
 
 
-# --- which ranks are possible? Simultaneous rank intervals on every score, and resampled ranks ------------------------
-
-
 def ranks_section(index: RunIndex) -> b.Section:
     """Possible ranks on every score, and resampled ranks. Agents that share a tier have no share of resamples."""
     top = [clean(agent, 80) for agent in index.summary.top_set.get(AGGREGATE, ())]
@@ -157,9 +154,6 @@ def draw_counts(items: Sequence[Measurement]) -> str:
     return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.n_words(items[0])}"
 
 
-# --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
-
-
 def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     """Counts by score, overall pairs without each family, rank correlations, and the held-out judge."""
     rows, overall = [], significant(index)
@@ -228,8 +222,6 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
         outside,
     )  # fmt: skip
 
-
-# --- do the judges agree? ---------------------------------------------------------------------------------------------
 
 _COEFFICIENTS: Final = {
     "kappa": "Mean pairwise quadratic-weighted κ",

@@ -216,9 +216,6 @@ def own_tests_strip(index: RunIndex, mark: str) -> Strip | None:
     return Strip(strip_axis(values, cut), ((cut, f"{cut:g}", False),), points, marks)
 
 
-# --- the data ---------------------------------------------------------------------------------------------------------
-
-
 def agent_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
     """The verdicts that the bench can show: all except those about control texts."""
     return tuple(v for v in ordered_verdicts(index) if kind_of(v.claim) != "cell")
@@ -316,9 +313,6 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
-
-
-# --- the pages --------------------------------------------------------------------------------------------------------
 
 
 def names_allowed(index: RunIndex) -> bool:

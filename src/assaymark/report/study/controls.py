@@ -251,9 +251,6 @@ def mostly_terse(index: RunIndex) -> tuple[str, ...]:
     return tuple(clean(agent, 60) for agent, m in terse_agents(index) if m.value > cut)
 
 
-# --- does length alone move the score? A correlation, and a scan for a break that a correlation would miss ------------
-
-
 def style_section(index: RunIndex) -> b.Section:
     """The stylometric audit of the honest records."""
     item, drawn = index.get("style.threshold", AGGREGATE), list[Block]()
@@ -294,9 +291,6 @@ def style_section(index: RunIndex) -> b.Section:
         size = "" if difference is None else f": {t.signed(difference)} points from there on"
         sentences.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
     return b.section("length", "Does length alone move the score?", " ".join(sentences), drawn, b.notes([note]))
-
-
-# --- other anchors ----------------------------------------------------------------------------------------------------
 
 
 def changed_anchors(index: RunIndex) -> list[KnownValue]:
@@ -366,9 +360,6 @@ def anchor_answer(index: RunIndex) -> str:
     return f"{t.listing(moved)}: the score depends on how its anchors are written."
 
 
-# --- after the cutoff -------------------------------------------------------------------------------------------------
-
-
 def cutoff_differences(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
     differences = index.by_name.get("contamination.gap", ())
@@ -415,9 +406,6 @@ def split_words(item: Measurement) -> str:
     """The records that a difference compares: all, or those of one instrument."""
     split = clean(item.labels.get("split", ""), 60)
     return "all records" if split == "all" else split.removeprefix("instrument:")
-
-
-# --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
 def holdout_group(index: RunIndex) -> b.Group:
@@ -485,9 +473,6 @@ def differs(item: Measurement) -> bool:
 def finding_words(item: Measurement) -> str:
     """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
     return ("a difference" if differs(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
-
-
-# --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
 
 
 def people_section(index: RunIndex) -> b.Section | None:

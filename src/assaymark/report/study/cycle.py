@@ -315,9 +315,6 @@ def limit_words(rule: Constraint) -> str:
     return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
 
 
-# --- the decisions ----------------------------------------------------------------------------------------------------
-
-
 def _agent(decision: Decision, context: Context, prices: Mapping[str, float], room: int) -> b.Group:
     """One agent's answer: its text, its orders with their arithmetic, and every limit checked against the portfolio."""
     parts: list[Inline] = []

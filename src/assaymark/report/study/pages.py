@@ -205,9 +205,6 @@ def study_frame(run: AssayRun, site: Site = ALONE, brief: bool = False) -> Frame
     return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
 
 
-# --- cards: a claim with its checks, its measurements, and its level under other rules --------------------------------
-
-
 def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
     listed: list[tuple[str, b.Card]] = []
@@ -287,7 +284,7 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            reason = "the agent shares its tier"
+            reason = "the agent shares its tier" if index.on(dimension, "pair") else "no order on it was tested"
             return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
