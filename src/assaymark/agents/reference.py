@@ -38,18 +38,15 @@ _FEWEST_BARS = 20
 class Asset:
     """Features of one instrument, as stated in the context or computed from its bars; returns are ratios.
 
-    ``hour``, ``quarter`` and ``last`` are the returns over the whole window, 15 minutes and 5 minutes; ``place`` is the
-    position of the last price between the window's low (0) and high (1); ``busy`` the volume of the last 15 minutes as
-    a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
+    ``hour`` and ``quarter`` are the returns over the whole window and 15 minutes; ``busy`` is the volume of the last 15
+    minutes as a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
     """
 
     id: str
     price: float
     hour: float
     quarter: float
-    last: float
     volatility: float
-    place: float
     busy: float
     low: float
     moves: Floats
@@ -105,17 +102,13 @@ def observe(context: Context) -> Observation:
         history = bars[item.id]
         closes = np.array(history.close)
         moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
-        low, high = min(history.low or history.close), max(history.high or history.close)
         computed = {  # for features that the context does not state
             "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
-            "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
-            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
-            f"range_{n}m": (end - low) / (high - low) if high > low else 0.5, "volume_15m": 1.0,
+            "return_15m": float(closes[-1] / closes[-16] - 1),
+            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)), "volume_15m": 1.0,
         }  # fmt: skip
-        price, hour, quarter, last, volatility, place, busy = (
-            stated.get(item.id, {}).get(name, value) for name, value in computed.items()
-        )
-        assets.append(Asset(item.id, price, hour, quarter, last, volatility, place, busy, low, moves))
+        seen = [stated.get(item.id, {}).get(name, value) for name, value in computed.items()]
+        assets.append(Asset(item.id, *seen, min(history.low or history.close), moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
     prices = {asset.id: asset.price for asset in assets}
     before = settle(context.portfolio, prices, ())
