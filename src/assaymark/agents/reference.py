@@ -246,11 +246,7 @@ def compose_equal_weight(view: Observation, opening: str) -> Draft:
 
 
 def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
-    """Compose inverse-volatility weights. Confidence is 0.45.
-
-    The text gives weight, return and volatility of every holding, the portfolio's value for each limit, and the
-    position that would be reduced first.
-    """
+    """Compose inverse-volatility weights; says each limit and what would be reduced first. Confidence is 0.45."""
     calm = _inverse_risk(view)
     orders = orders_towards(view, INVESTED["inverse-volatility"] * calm / calm.sum())
     after = view.after(orders)
@@ -282,10 +278,7 @@ def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
 
 
 def compose_minimum_variance(view: Observation, opening: str) -> Draft:
-    """Compose the minimum-variance portfolio of one-minute returns with half of the equity; the rest stays in cash.
-
-    The text ranks the risks and says what would be reduced. Confidence is 0.45.
-    """
+    """Compose the minimum-variance portfolio with half of the equity, the rest in cash. Confidence is 0.45."""
     moves = np.stack([asset.moves[-(view.minutes - 1) :] for asset in view.assets], axis=1)
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(view, wanted)
@@ -310,11 +303,7 @@ def compose_minimum_variance(view: Observation, opening: str) -> Draft:
 
 
 def compose_steward(view: Observation, opening: str) -> Draft:
-    """Compose inverse-volatility weights, tilted by a half towards assets that rose; the memo covers the whole rubric.
-
-    It has the holdings with reasons, the assets left out, the arithmetic of cash, exposure and limits, the risks, and
-    the conditions for a change of view. Confidence is 0.45.
-    """
+    """Compose inverse-volatility weights tilted to what rose; the memo covers the rubric. Confidence is 0.45."""
     rank = np.argsort(np.argsort([asset.hour for asset in view.assets])) / max(len(view.assets) - 1, 1)
     tilted = np.sqrt(_inverse_risk(view)) * (0.75 + 0.5 * rank)
     orders = orders_towards(view, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
@@ -378,11 +367,7 @@ CONTRARIAN: Final = AgentDirection(
 
 
 def compose_direction(way: AgentDirection, view: Observation, opening: str) -> Draft:
-    """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
-
-    Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
-    is 0.5 plus 0.2 times the share of such instruments.
-    """
+    """Compose weights of assets that moved the agent's way, by return over volatility, and more sure if many did."""
     pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in view.assets])
     wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
     orders = orders_towards(view, wanted)

@@ -59,8 +59,7 @@ class LabelSheet:
 def label_page(
     sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
 ) -> str:
-    """Render the page of a sheet. With ``labels`` (the grades so far) it sends further grades to its server. ``part``
-    is (number, total) of the file among its parts, and ``name`` the file name of its grades."""
+    """Render the page of a sheet or its ``part``; with ``labels`` so far it sends further grades to its server."""
     questions = [
         {"name": question.name, "title": visible(question.title), "question": visible(question.question),
          "anchors": [[point, visible(text)] for point, text in question.anchors]}

@@ -55,8 +55,7 @@ def table_rows(
     lineage: Lineage = lambda _: (),
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
 ) -> tuple[MeasurementRow, ...]:
-    """Rows of measurements by kind, in the order of the quantities, then by subject; never sorted by value. ``hidden``
-    is the reason why a value is not shown, and ``lineage`` links to the records that it was computed from."""
+    """Rows by kind and subject, never by value; ``hidden`` says why a value is not shown, ``lineage`` links records."""
     order, anchors, rows = {name: at for at, name in enumerate(kinds)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:

@@ -101,8 +101,7 @@ _WORDS: Final = (
 
 @cache
 def environment() -> Environment:
-    """The templates of this package: every value is escaped, and an undefined one is an error. ``ui`` are the words of
-    the frame, in English unless a page brings those of its own language."""
+    """The templates: values are escaped, undefined ones fail; ``ui`` are the frame's words, English by default."""
     templates = Environment(
         loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False,

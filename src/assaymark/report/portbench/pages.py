@@ -296,7 +296,6 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
     duo = (b.Columns((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(detail)) for words, path, detail in deeper), "deep")
     halves = [half for half in (_conventions(index), _questions(index)) if half is not None]
-    # The models within the drawdown limit of the strictest profile.
     profile, heading = index.strictest, "Who keeps the drawdown limit?"
     if profile is not None and index.stress and index.has_pipeline:
         limit, rows, lines = profile.drawdown_tolerance, list[charts.DrawdownRow](), list[tuple[str, ...]]()
@@ -399,7 +398,6 @@ def _stages(index: BenchmarkIndex) -> b.Group:
     hatched = [note.removeprefix(_NO_SCORE) for note in index.run.notes if note.startswith(_NO_SCORE)]
     notes = (b.Prose((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
             for note in hatched)  # fmt: skip
-    # The two stages furthest below the possible score.
     reached = {name: max((float(bar[1]) for bar in bars if bar is not None), default=None)
                for name, _, bars, _ in columns}  # fmt: skip
     loss = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}

@@ -318,8 +318,7 @@ class StudyProvenance:
         )  # fmt: skip
 
     def _judgment_pages(self) -> Iterator[b.Page]:
-        """The pages of each judge, rows sorted by agent and date; and a search over every judgment with its call: an
-        index of who judged what, in the page itself."""
+        """The pages of each judge by agent and date, and a search over every judgment with its call."""
         dimensions = self.run.rubric.dimensions
         titles = tuple(title for _, title in dimensions)
         columns = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")

@@ -315,10 +315,7 @@ class SeasonIndex(MeasurementIndex):
         return any(place.shown for place in self.run.decided.places if place.agent == agent)
 
     def hidden(self, item: Measurement) -> str:
-        """The reason why a value is hidden, as a state: an unsupported order, or an agent that shares its tier.
-
-        Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
-        """
+        """The reason to hide a value: an unsupported order, or an agent that shares its tier (a range instead)."""
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
             verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")
