@@ -14,7 +14,7 @@ from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
-from assaymark.report.page import by_file, paginate_by
+from assaymark.report.page import by_file
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_row_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, detail_of, excerpt, known
@@ -87,7 +87,7 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
+    return by_file(stem, listed, PART_BYTES, size) if rows else {}
 
 
 def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:

@@ -21,7 +21,7 @@ from assaymark.records import sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
 from assaymark.report.measurements import STYLES, page_rows
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, paginate_by, with_pager
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, with_pager
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, holdings_section
@@ -115,7 +115,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
-    for path, rows, parts in with_pager(by_file("claims", paginate_by(cards, lambda _: 1, CARDS)).items(), **named):
+    for path, rows, parts in with_pager(by_file("claims", cards, CARDS, lambda _: 1).items(), **named):
         listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
             listing = b.CardList(

@@ -32,7 +32,7 @@ from assaymark.report.measurements import (
     quantities,
     table_rows,
 )
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, with_pager
 from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
 from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
@@ -116,8 +116,8 @@ def each_page(
     measured = measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
     index = replace(index, links=measurement_links(measured), cache={})
-    sized = paginate_by(cards(index), lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
-    parts = by_file("claims", sized)
+    parts = by_file("claims", cards(index), _CARDS,
+                    lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES)  # fmt: skip
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
     index = replace(index, claims=places)
     if trail is not None:
