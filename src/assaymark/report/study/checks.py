@@ -450,7 +450,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
         "stability": another, "own_family": another, "other_judges": another,
         "length": (
             "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(index.agents), 1), panel),
-        "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a separate call.", 0, 0),
+        "distinct": ("Set this dimension apart in the rubric, and score it separately.", 0, 0),
         "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
@@ -501,7 +501,7 @@ Limit = tuple[str, str, str, str]
 
 
 def limits_of(index: RunIndex) -> list[Limit]:
-    """The limits of the result, those that affect most claims first; that one alone can lead comes last."""
+    """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in index.run.verdicts:
         stopped = next(iter(blockers(verdict)), None)
@@ -545,7 +545,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
         "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
         "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(index)),
-        "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
+        "lead": ("Only one agent can rank first", "a first rank means above every other agent"),
         "untested": ("Pairs of agents cannot be tested",
                      f"too few common clusters; the study has {t.words(index.clusters)}"),
         "difference": ("Some agents are too close", smallest or "their differences are not significant"),
@@ -577,5 +577,5 @@ def limits_of(index: RunIndex) -> list[Limit]:
         effects += [adds] if conditions[field] else []
         title, measured = wording.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
         row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(index, field))
-        limits.append((0 if field == "lead" else stops[field] + conditions[field], row))
+        limits.append((stops[field] + conditions[field], row))
     return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]
