@@ -197,6 +197,7 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     (r"(score|\d)\n", lambda found: f"{found[1]},{'cycle' * found[0].startswith('s')}\n", "1 column not used: cycle"),
     (r"((claude-3|q0,.*),)\d\n", r"\1\n", "judge claude-3 gave no score and is left out"),
     (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
+    (r",(\d)\n", r",\1 /5\n", "score: /5 is left out"),
 ])  # fmt: skip
 def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):
     reader, writer = os.pipe()

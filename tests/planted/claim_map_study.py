@@ -25,8 +25,7 @@ Where the published numbers cannot all hold, the reading that keeps the conclusi
 
 How near: kappas within .003; means, gaps, terse shares, the correlation with length, the outside judge, repetition
 stability and the post-cutoff gap within .001; the anchor shift and its spreads within .015; quartiles within .025, but
-for the honest first one.
-"""
+for the honest first one."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -2,8 +2,7 @@
 
 The judges agree well (kappa of honest records about .7), confident but wrong texts score 2.9 points below the honest
 mean and terse but right ones 2.8. Inside a cell there is no spread to agree on, so agreement is asked about the
-difference. Then one property of the panel at a time is changed, and the verdict on the cell has to follow.
-"""
+difference. Then one property of the panel at a time is changed, and the verdict on the cell has to follow."""
 
 from __future__ import annotations
 

@@ -183,6 +183,11 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
     assert "winner names places: the first is the text that was shown first, agent_b's in rows that say so" in (
         assaymark.check(places).read.filled
     )
+    some = [{**row, "agent_a": min(row["agent_a"], row["agent_b"]), "agent_b": max(row["agent_a"], row["agent_b"])}
+            for row in shown]  # fmt: skip
+    assert next(line for line in assaymark.check(some).read.left if "position bias is not measured" in line).endswith(
+        "shown first: ash 100%, birch 50%, cedar 0%"
+    )
     orders = assaymark.check(twice).read.orders
     assert all(assaymark.check(one).read.orders == orders for one in (ordered, shown, slots, places, texts))
     pooled = [{**row, "item": int(row["item"][1:]) // 2} for row in twice]  # two rows a pair: each keeps its two orders

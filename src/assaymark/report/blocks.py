@@ -481,7 +481,7 @@ class Page:
                 drawn += [part] if part.wide else []
             elif isinstance(part, tuple):
                 left += reversed(part)
-            elif not isinstance(part, str):
+            elif isinstance(part, (Section, Group, Columns, CardList, Card)):
                 left += [getattr(part, name, ()) for name in ("items", "columns", "blocks")]
         return tuple(drawn)
 

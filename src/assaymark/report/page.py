@@ -150,16 +150,17 @@ def used_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str
     """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _style_rules(tuple(sheets))[0]:
-        classes = ((selector, _CLASS.findall(selector)) for selector in selectors)
-        if matching := [scope + selector for selector, names in classes if names and used.issuperset(names)]:
+        if matching := [scope + selector for selector, names in selectors if names and used.issuperset(names)]:
             yield f"{','.join(matching)}{{{body}}}"
 
 
 @cache
-def _style_rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
-    """The plain rules of style sheets, without media blocks, pseudo-classes and combinators, and their colours."""
+def _style_rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[tuple[str, list[str]]], str]], str]:
+    """The plain rules of style sheets as selectors with their classes, and the colours; without media blocks,
+    pseudo-classes and combinators."""
     rules = _RULE.findall("\n".join(_BLOCK.sub("", asset(name)) for name in sheets))
-    split = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
+    listed = ([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")] for names, _ in rules)
+    split = [([(one, _CLASS.findall(one)) for one in each], rule[1]) for each, rule in zip(listed, rules, strict=True)]
     colours = "".join(f"svg{{{body}}}" for name, body in rules if name.strip() == ":root")
     return [rule for rule in split if rule[0]], colours
 

@@ -32,7 +32,7 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
         index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
         wrong = [(step, text) for step in index.steps for text in step.mismatches]
         listed: dict[str, Sequence[Any]] = {"decisions": index.steps, "ledger": index.lines, "checks": wrong}
-        lists = {kind: d.list_pages(index.path, kind, rows) for kind, rows in listed.items()}
+        lists = {kind: d.list_pages(season, index.path, kind, rows) for kind, rows in listed.items()}
         places, file = d.decision_links(lists["decisions"]), index.path.removesuffix(".html") + ".csv"
         earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)

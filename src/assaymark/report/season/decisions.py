@@ -75,7 +75,7 @@ def decision_bytes(step: StepRecord) -> int:
     return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, reply_problem(step)])
 
 
-def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
+def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
     """The pages of an agent's decisions, claims or mismatches, which end at the same row in every language."""
 
     def size(record: Any) -> int:
@@ -87,7 +87,7 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return by_file(stem, listed, PART_BYTES, size) if rows else {}
+    return index.once((kind, path), lambda: by_file(stem, listed, PART_BYTES, size)) if rows else {}
 
 
 def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
@@ -100,7 +100,7 @@ def decisions_answer(index: AgentIndex) -> str:
     steps = index.steps
     if not steps:
         return index.say("decisions.empty")
-    keys = Counter(key for step in steps for key in decision_keys(step))
+    keys = index.season.once(("keys", index.path), lambda: Counter(key for one in steps for key in decision_keys(one)))
     return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
@@ -259,11 +259,9 @@ def ledger_table(
     """A row per number in its sentence, marked where layers differ; filters need a ``name``, links ``places``."""
     words, rows = index.words, list[b.PageRow]()
     opened, closed = words.quoted("\n").split("\n")
-
-    def state(key: str) -> tuple[b.Inline, ...]:
-        word = b.bold(words.word("claim_state", key))
-        return (b.Mark(key), word) if key in STATES else (word,)
-
+    seen = {line.numbers or NO_NUMBER for line in lines}.union(*(line.judges.values() for line in lines))
+    bold = {key: b.bold(words.word("claim_state", key)) for key in seen}
+    state = {key: (b.Mark(key), word) if key in STATES else (word,) for key, word in bold.items()}
     for line in lines:
         # The rule that matched the number; one computed from bars states its period.
         rules = []
@@ -271,10 +269,11 @@ def ledger_table(
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
-            quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+            quote: b.Inline = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+        else:
+            quote = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         fields = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
@@ -283,14 +282,14 @@ def ledger_table(
         # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for judged_as in states:
-            judged.append(state(judged_as))
+            judged.append(state[judged_as])
             if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
                 judged.append(b.small(", ".join(clean(judge, 40) for judge, judge_state in line.judges.items()
                                                 if judge_state == judged_as)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
             b.verbatim(fields) if saw else b.small(words.say("ledger.no_field")),
-            (*state(key), b.small(", ".join(rules))) if rules else state(key),
+            (*state[key], b.small(", ".join(rules))) if rules else state[key],
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
         rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
@@ -453,7 +452,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_links(list_pages(index.pages[name], "decisions", index.run.steps[name]))[step.number]
+        place = decision_links(list_pages(index, index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))

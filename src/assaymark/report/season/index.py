@@ -128,6 +128,7 @@ class Language:
     """
 
     catalogue: Catalogue
+    days: dict[tuple[str, bool], str] = field(default_factory=dict, compare=False, repr=False)  # as `day` puts them
 
     def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
@@ -195,7 +196,7 @@ class Language:
         '−101,260.5'
         """
         words = self.catalogue
-        signs = {ord(","): words.say("format.thousands"), ord("."): words.decimal, ord(MINUS): words.minus}
+        signs = {ord(","): words.texts["format.thousands"], ord("."): words.decimal, ord(MINUS): words.minus}
         return number(value, digits).translate(signs)
 
     def points(self, value: float) -> str:
@@ -226,17 +227,20 @@ class Language:
         >>> Language(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
+        if (text, short) in self.days:
+            return self.days[text, short]
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
             return clean(text, 12 if short else 40)
         parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
-        if short:
-            return self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
-        if len(text) <= len("2026-01-05"):
-            return self.catalogue.say("format.day", **parts)
         time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
-        return self.catalogue.say("format.moment", **parts, time=time)
+        if short:
+            shown = self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
+        else:
+            form = "format.day" if len(text) <= len("2026-01-05") else "format.moment"
+            shown = self.catalogue.say(form, **parts, time=time)
+        return self.days.setdefault((text, short), shown)
 
     def quoted(self, text: str) -> str:
         """A sentence in the quotation marks of the language."""
