@@ -107,8 +107,10 @@ def observe(context: Context) -> Observation:
             "return_15m": float(closes[-1] / closes[-16] - 1),
             f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)), "volume_15m": 1.0,
         }  # fmt: skip
-        seen = [stated.get(item.id, {}).get(name, value) for name, value in computed.items()]
-        assets.append(Asset(item.id, *seen, min(history.low or history.close), moves))
+        price, hour, quarter, volatility, busy = (
+            stated.get(item.id, {}).get(name, value) for name, value in computed.items()
+        )
+        assets.append(Asset(item.id, price, hour, quarter, volatility, busy, min(history.low or history.close), moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
     prices = {asset.id: asset.price for asset in assets}
     before = settle(context.portfolio, prices, ())
