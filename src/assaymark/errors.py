@@ -117,9 +117,6 @@ class StoppedError(AssayError):
     """The run was interrupted by Ctrl-C or SIGTERM. The message says what was saved."""
 
 
-# --- Problems of input files: errors of pydantic and of table readers as readable messages ----------------------------
-
-
 _MOST_SEEN: Final = 80
 _MOST_KNOWN: Final = 12
 _NEAR: Final = 0.6

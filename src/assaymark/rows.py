@@ -26,9 +26,6 @@ from numpy.typing import NDArray
 
 from assaymark.errors import SHEET, InputError, Problem, foreign_format, table_problem
 
-# --- JSON as rows -----------------------------------------------------------------------------------------------------
-
-
 WIDEST: Final = 1000
 """Maximum keys that become columns; an object with more keys, such as one keyed by item, stays JSON text."""
 
@@ -462,9 +459,6 @@ def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
     return kind.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(raw), valid), broken
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-
 def _read_json(
     name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None, keep_going: bool
 ) -> FileRows:
@@ -504,9 +498,6 @@ def _read_json(
     broken = sum(count for _, count in arrays.values())
     notes += [f"{broken} values held half a character (a lone surrogate), read as ?"] if broken else []
     return FileRows(name, pa.table({k: v for k, (v, _) in arrays.items()}), line, unit, kind, tuple(notes), sha256)
-
-
-# --- CSV and its kin --------------------------------------------------------------------------------------------------
 
 
 def _read_delimited(

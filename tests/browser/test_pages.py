@@ -61,8 +61,7 @@ def opened(pages: Iterable[str]) -> set[str]:
 
 def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
     """Return the problems of a page: all are folded out on the narrowest screen, and the first pages and those in which
-    there is something new are gone through.
-    """
+    there is something new are gone through."""
     visitor.open(path.as_uri(), NARROWEST)
     found = visitor.spoken(path.as_uri())
     if new or path.name == "index.html":

@@ -163,6 +163,8 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 2, order: must be ab or ba (got 'sideways')"]),
     "no verdict that can be read": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (),
      ["winner: no verdict of 1 can be read (zebra 1)"]),
+    "winners of 0 and 1": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,0\nr,a,b,j,1\n", (),
+     ["winner: 0 and 1 alone do not tell who won; write A, B and tie, or names"]),
     "winners in several columns": ("id,model_a,model_b,winner_model_a,winner_tie\nq,a,b,1,0\n", ("--judges", "people"),
      ["header: no column is the winner", "say which with --map winner=COLUMN"]),
     "rows of other lengths": (f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,
@@ -195,6 +197,7 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     (r"(score|\d)\n", lambda found: f"{found[1]},{'cycle' * found[0].startswith('s')}\n", "1 column not used: cycle"),
     (r"((claude-3|q0,.*),)\d\n", r"\1\n", "judge claude-3 gave no score and is left out"),
     (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
+    (r",(\d)\n", r",\1 /5\n", "score: /5 is left out"),
 ])  # fmt: skip
 def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):
     reader, writer = os.pipe()

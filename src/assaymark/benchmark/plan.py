@@ -145,8 +145,6 @@ def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -
     return content_id({"plan": canonical, "texts": texts, "inputs": inputs})
 
 
-# Investor profiles, exposures of a portfolio, and scores of its compliance
-
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
 CLASS_NAMES: tuple[ClassName, ...] = get_args(ClassName)
 """The six asset classes."""

@@ -260,8 +260,6 @@ def serve(
             opts.print_lines(["stopped"])
 
 
-# --- What is installed ------------------------------------------------------------------------------------------------
-
 CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
                "jinja2", "svg.py")  # fmt: skip
 _EXTRAS: Final = {

@@ -89,10 +89,7 @@ class LedgerStore(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Yield a connection in a write transaction; errors of the database become `LedgerError`.
-
-        The transaction takes the write lock at once: upgrading a read lock can fail half-way.
-        """
+        """Yield a connection that holds the write lock at once: upgrading a read lock can fail half-way."""
         with (
             plain_errors(self.name),
             self.engine.connect().execution_options(**{_WRITE: True}) as connection,
@@ -515,8 +512,6 @@ def _parse_note(name: str, value: object) -> str:
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
     return text
 
-
-# One commit: the ends of some attempts and the beginnings of others, in one transaction
 
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fencing token of its claim (None: no claim is needed)."""

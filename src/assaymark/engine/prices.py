@@ -241,8 +241,6 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
     return int(most) if isinstance(most, int | float) else unset
 
 
-# A budget for calls: money spent, money reserved for calls in flight, and whether the next call may be sent
-
 AttemptId = tuple[str, int]
 """Key and number of an attempt."""
 

@@ -338,8 +338,6 @@ class Throttle:
                     waiting.set_exception(exc)
 
 
-# Queue of a ledger that several workers share: leases on calls, with fencing tokens that reveal a late worker
-
 _SERVER_NOW: Final = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _FREE: Final = f"expires_at < {_SERVER_NOW} AND (failed_at IS NULL OR failed_at < :since)"
 

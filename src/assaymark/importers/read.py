@@ -426,9 +426,6 @@ def _flatten(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return cells
 
 
-# --- the column map ---------------------------------------------------------------------------------------------------
-
-
 _AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
 _OUTCOME = re.compile(rf"(?:^|[_\s.-])(?:{_AFTERWARDS})(?:$|[_\s.-]|\d)", re.I)
 

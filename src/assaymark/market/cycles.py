@@ -192,9 +192,6 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     return FileMinutes(bars, classes, dict(windows))
 
 
-# Removing dates, names and price levels from bars (ValueBlindBench section 3.2), and the date-leakage check
-
-
 def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[tuple[Bars, ...], Mapping[str, str]]:

@@ -451,8 +451,6 @@ def synthetic_history(seed: int = 0) -> History:
     )
 
 
-# A clock over a store: trading days in order, each with the view at its decision time
-
 _REACH: Final = 40  # further rows, so that an instrument with missing bars still has the number asked for
 _DIGITS: Final = 6  # significant digits of displayed prices
 

@@ -3,8 +3,7 @@
     with serving(answer({"error": {...}}, 429, {"Retry-After": "1"}), answer(canned)) as server:
         model = ...  # base_url is server.url, or server.url + "/v1"
 
-Each request takes the next step of the script; the last step is taken again and again.
-"""
+Each request takes the next step of the script; the last step is taken again and again."""
 
 from __future__ import annotations
 

@@ -266,10 +266,7 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Connect once and close, before a run, so that a study does not fail because an agent was never started.
-
-        Raises `ModelError` unless a server accepts connections at the address.
-        """
+        """Connect once and close, before a run, so that no study fails because an agent was never started."""
         try:
             socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
         except (OSError, UnicodeError) as exc:
@@ -423,8 +420,6 @@ class _Post:
 def _reason(exc: Exception) -> str:
     return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
 
-
-# An agent that is a Python callable: it is called with a Context in a thread and returns its decision
 
 GROUP: Final = "assaymark.agents"
 """The entry point group in which an installed package names its agents."""
