@@ -8,19 +8,14 @@ from contextlib import closing
 
 import pytest
 from made_records import OWN
+from provider_cases import completion
+from provider_server import answer, page, serving
 
 from assaymark.cli import main
 from assaymark.errors import LedgerError
 from assaymark.workflow import publish as reporting
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-# These stand beside the tests of the clients, which have to be there.
-from provider_cases import completion
-from provider_server import answer, page, serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 CANARY = "canary-4471-wrong-key"
 VARIABLE = "BAD_INPUT_KEY"
 STUDY = """

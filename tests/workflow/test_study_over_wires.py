@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
+from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, completion, format_of, speaking, with_said
+from provider_server import ProviderServer, Receiving, Step, answer, free_url, serving
 from season_runs import season_text
 
 from assaymark.cli import main
@@ -18,15 +21,7 @@ from assaymark.engine import Ledger
 from assaymark.judging import load_rubric
 from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-# These import the clients, which have to be there.
-from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
-from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, completion, format_of, speaking, with_said
-from provider_server import ProviderServer, Receiving, Step, answer, free_url, serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 CANARY = "canary-key-90210"
 DIMENSIONS = load_rubric("v1.0").names
 

@@ -121,10 +121,7 @@ def common_options() -> tuple[Parameter, ...]:
 
 @contextmanager
 def logging_session() -> Iterator[None]:
-    """Run a block with logging to stderr at normal verbosity, and with SIGTERM raising `KeyboardInterrupt`.
-
-    SIGTERM thereby stops a command just as Ctrl-C does.
-    """
+    """Log to stderr at normal verbosity in a block, and let SIGTERM stop a command just as Ctrl-C does."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -89,10 +89,7 @@ class LedgerStore(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Yield a connection in a write transaction; errors of the database become `LedgerError`.
-
-        The transaction takes the write lock at once: upgrading a read lock can fail half-way.
-        """
+        """Yield a connection that holds the write lock at once: upgrading a read lock can fail half-way."""
         with (
             plain_errors(self.name),
             self.engine.connect().execution_options(**{_WRITE: True}) as connection,

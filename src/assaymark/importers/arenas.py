@@ -279,11 +279,7 @@ def import_nof1(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = NOF1,
 ) -> report.Imported:  # fmt: skip
-    """Import Alpha Arena's conversations as decisions with several orders, and outcomes from the account values.
-
-    ``files`` are ``conv*.json`` and optionally ``trades.json``, plain or gzip. The system prompt was not published, so
-    every context is ``partial``. A reply that the arena could not parse has the flag ``invalid-reply``.
-    """
+    """Import Alpha Arena's conversations; contexts are ``partial``, and unreadable replies have a flag."""
     tally = report.Tally()
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
     if len(names) != 1:
@@ -444,11 +440,7 @@ def import_deepfund(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = DEEPFUND,
 ) -> report.Imported:  # fmt: skip
-    """Import DeepFund's decisions, each on one ticker and trading day, with all prompts that led to it.
-
-    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment; repeated decisions of one on a
-    ticker and trading day are replicates. The manager's justification is the ``summary``, the analysts' are ``stage``.
-    """
+    """Import DeepFund's decisions, one per agent, ticker and day (others are replicates), with their prompts."""
     tally, (name, data) = report.Tally(), read.require(files, DATABASE)
     with closing(sqlite3.connect(":memory:")) as base:
         try:

@@ -511,7 +511,6 @@ class _RoundReader:
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(place_of(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
-        # verify the hashes of the files that are present, and note the frozen files that are not
         listed, missing = dict[str, str](), list[str]()
         with note_problems(self.tally, place_of(place, "hashes.json")):
             listed = object_as_model(_HashList, files["hashes.json"]).files

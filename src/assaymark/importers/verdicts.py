@@ -290,10 +290,7 @@ def read_verdicts(
 
 
 class _CallColumns:
-    """The readable rows, one per call in file order, as names and columns of codes.
-
-    ``second`` is the mask of rows whose contents were shown in swapped order, or None.
-    """
+    """The readable rows, one per call in file order, as names and codes; ``second`` masks swapped rows, if any."""
 
     def __init__(
         self, rows: FileRows, fields: Mapping[str, str], places: Ints, mapping: VerdictMap, problems: TableProblems

@@ -237,7 +237,6 @@ def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     names = {name.strip().lower(): name for name in table.column_names}
     if not {"instrument", "close"} <= names.keys():
         return _read_wide(path, table, names, sampled)
-    # one row for each version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, float_columns(path, table, [names[name] for name in fields]), strict=True))

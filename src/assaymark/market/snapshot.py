@@ -117,7 +117,6 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """Convert a store to a snapshot, that is, to long tables."""
     macro, later = history.macro, history.restated
-    # All series, one after the other.
     sizes = [series.values.size for series in macro]
     ends = [np.full(series.values.size, _NEVER) if series.until is None else series.until for series in macro]
 

@@ -134,10 +134,7 @@ def try_book_after(context: Context, actions: Sequence[Action]) -> SettledBook |
 
 
 def context_values(context: Context, actions: Sequence[Action]) -> list[float]:
-    """Return every value in the context or decision: facts, portfolio, limits, orders, and differences within a field.
-
-    A number that equals none of them, as printed or in percent, is unsupported.
-    """
+    """Return every value in the context or decision; a number that equals none of them as printed is unsupported."""
     facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
     sizes = [abs(value) for _, value in facts]
     by_field: dict[str, list[float]] = {}
@@ -167,10 +164,7 @@ _WRONG_DRAWS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One number in the context for an instrument over a horizon, such as ``return_15m``.
-
-    ``lean`` is 1 if it supports buying, -1 if selling, 0 if it has no direction.
-    """
+    """A number in the context over a horizon, as ``return_15m``; ``lean`` is 1 for buying, -1 for selling, else 0."""
 
     instrument: str
     kind: str
@@ -189,10 +183,7 @@ class Feature:
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
     def wrong_value(self, lean: int, sizes: Sequence[float], rng: np.random.Generator) -> float | None:
-        """Draw a false value that is far from the true one and not in the context; None if no draw succeeds.
-
-        ``lean`` is the direction that the false value should support, for features with a direction.
-        """
+        """Draw a value far from the true one, not in the context, with direction ``lean`` if any; None without one."""
         true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
         for _ in range(_WRONG_DRAWS):
             if self.kind == "return":
@@ -214,10 +205,7 @@ class Feature:
 
 
 def features_of(context: Context) -> list[Feature]:
-    """Return the features that control texts cite: numeric facts with kind and horizon in their names, in order.
-
-    Prices have no horizon and are excluded; so are returns that print as 0.00%, which have no direction.
-    """
+    """Return the features that control texts cite, in order: no prices, and no return that prints as 0.00%."""
     ids = {item.id for item in context.instruments}
     features: list[Feature] = []
     for fact in context.facts:

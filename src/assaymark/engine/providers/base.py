@@ -115,8 +115,7 @@ def refusal(
     at: Transport, status: int, words: frozenset[str], message: str, headers: Mapping[str, str] = MappingProxyType({}),
     html: bool = False,
 ) -> ModelError:  # fmt: skip
-    """Map a response with an error status, of any SDK, to a `ModelError`: from its error codes, message and headers.
-    ``html``: the body is a web page. See `as_model_error`."""
+    """Map an error status of any SDK to a `ModelError` by codes, message and headers; ``html``: a web page came."""
     model = repr(at.model)
     filtered = bool(words & _FILTERED or _FILTERED_SAID.search(message))
     of_schema = status in (400, 422) and _SCHEMA.search(f"{message} {' '.join(words)}") is not None

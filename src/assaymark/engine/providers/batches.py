@@ -57,12 +57,11 @@ class BatchRefused(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Status and progress of a batch: numbers of calls done, failed and expired; the reason of a refusal."""
+    """Status and progress of a batch: numbers of calls done and failed; the reason of a refusal."""
 
     status: Status
     done: int = 0
     failed: int = 0
-    expired: int = 0
     reason: str = ""
     retryable: bool = False
 

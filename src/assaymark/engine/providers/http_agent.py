@@ -266,10 +266,7 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Connect once and close, before a run, so that a study does not fail because an agent was never started.
-
-        Raises `ModelError` unless a server accepts connections at the address.
-        """
+        """Connect once and close, before a run, so that no study fails because an agent was never started."""
         try:
             socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
         except (OSError, UnicodeError) as exc:

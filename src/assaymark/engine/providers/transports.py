@@ -129,10 +129,7 @@ class Transport:
 
 
 def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
-    """Resolve the transport of a call from its ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
-
-    A provider without variables for keys finds its key itself, unless the call names one. Raises `ModelError`.
-    """
+    """Resolve a call's transport from its arguments, then the environment; a provider may find its key itself."""
     env = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
     base_url = written or (env.get(provider.base_env) if provider.base_env else None) or None

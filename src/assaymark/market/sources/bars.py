@@ -133,7 +133,6 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
             answer = ticker.get_history_metadata(repair=False)
             # One by one, since some of its keys cause a separate request to the service.
             meta = {name: answer.get(name) for name in _SAID}
-        # Convert the client's table and its metadata of the instrument.
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
         if chosen is None:

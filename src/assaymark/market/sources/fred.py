@@ -161,7 +161,6 @@ def _draft(
         except Exception as exc:
             problems.append(Problem(symbol, service.parse_error("the reply", exc, key)))
             continue
-        # Refuse a series without values, with infinite ones, or with duplicates.
         twice = len(usable) - len({(row["ref_period"], row["start"]) for row in usable})
         if not usable:
             problems.append(Problem(symbol, "has no value in the requested days"))

@@ -82,7 +82,6 @@ def fetch_file(
     service.check_size(Path(path).stat().st_size, asking.manners)
     with Path(path).open("rb") as handle:
         service.check_data(handle.read(512))
-    # The licence stated in the dataset's card.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
     licence = safe_line(stated[0]) if stated else "not stated"
     notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
