@@ -432,7 +432,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, monkeypatch)
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
-        (["check"], "is a run folder and no table"),
+        (["check"], "is a run folder, not a table"),
     ):  # fmt: skip
         assert main([*map(str, words), str(out)]) == 1
         assert told in capsys.readouterr().err
@@ -485,7 +485,7 @@ def test_failed_replies_keep_kappa_and_unasked_ones_do_not(tmp_path):
     assert assaymark.check(rows[1:], scale=(1, 5)).agreement.method.startswith("Krippendorff's alpha")
     half = [{**row, "score": None if k % 2 else row["score"]} for k, row in enumerate(rows)]
     read = assaymark.check(half, scale=(1, 5)).read
-    assert any("every judge has so many that they are read as not asked for" in line for line in read.left)
+    assert any("every judge has so many that these scores are read as not requested" in line for line in read.left)
 
 
 def test_the_severity_of_a_judge_that_lacks_scores_is_taken_out_first():

@@ -141,7 +141,7 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys, monkey
             (own / "tables" / f"{lost}.parquet").unlink()
             if lost == "probe":
                 verdicts = (own / "verdicts.json").read_bytes()
-                assert "the outside judge that the plan commits was not asked" in refused(["claim", own], capsys)
+                assert "held-out judge has not judged them" in refused(["claim", own], capsys)
                 assert (own / "verdicts.json").read_bytes() == verdicts
         with monkeypatch.context() as patch:
             if lost in LOST:  # pages of calls, which show what no table holds, are made twice only
