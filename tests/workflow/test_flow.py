@@ -1,7 +1,6 @@
 """The whole flow of a study that makes its own records: its results, and running it again after a stop, kill or damage.
 
-What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape.
-"""
+What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape."""
 
 from __future__ import annotations
 
