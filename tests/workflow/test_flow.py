@@ -44,7 +44,6 @@ def digests(folder: Path, tables: tuple[str, ...] = (*SETTLED, *TIMED)) -> dict[
 
 def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
     """Return everything that is equal in two runs of one study: all but the measured seconds of its agents.
-
     They stand in ``call.seconds`` of a decision and in the measurement ``agent.seconds``, and what is measured of an
     agent names its inputs by a digest, seconds included. No judge and no verdict sees them."""
     store = Store(RunFolder(folder))
