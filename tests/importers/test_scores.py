@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 4, trial: a trial is a whole number, as in 1, 2, 3 (got 'one')"]),
     "several things at once, in the order of lines": (text([*GOOD, ("q1", "birch", "gpt-4o", "good grief"), ("q2", "",
      "gpt-4o", 4), ("q3", "ash", "", 4), ("q7", "ash", "gpt-4o", 9)]), SCALE, ["assaymark: scores.csv: 4 problems",
-     "  line 26, score: text where scores belong (got 'good grief'); correct it, or leave the cell empty",
+     "  line 26, score: text in a column of scores (got 'good grief'); correct it, or leave the cell empty",
      "  line 27, agent: is empty; each row needs its agent", "  line 28, judge: is empty; each row needs its judge",
      "  line 29, score: 9 lies outside 1..5; scores run from 3 to 9 (correct it, or declare another scale)"]),
     "families, trials, words and scale at once": (text([(*row, "openai" if k % 3 else "meta", 1) for k,
@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"]),
     "decimal commas, in lines as an editor counts them": (
      b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3.0;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
-     ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
+     ["assaymark: scores.csv: line 4, score: text in a column of scores (got '3,5'); write it with a decimal point"]),
     "a score far from all others": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 4e7)]), (),
      ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale"]),
     "a score that may be right": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 0)]), (),
@@ -105,7 +105,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     "a score off the scale in the column of a judge": (text([(f"q{q}", "ash", 1 + q % 5, 40 - q) for q in range(9)],
      "item,agent,gpt-4o,claude-3"), SCALE, ["line 2, claude-3: 40 lies outside 1..5"]),
     "decimal commas everywhere": ("item;agent;judge;score\n" + "q;a;j;3,500\n" * 9 + "q;a;j;4,000\n", (),
-     ["scores.csv: line 2, score: text where scores belong (got '3,500', and 9 more like it); write it with a dec"]),
+     ["scores.csv: line 2, score: text in a column of scores (got '3,500', and 9 more like it); write it with a dec"]),
     "many labels": (text(scores(lambda q, *_: f"{q} of 9", items=9)), (),
      ["assaymark: scores.csv: score: holds the labels 0 of 9, 1 of 9, 2 of 9, 3 of 9, 4 of 9 and 4"]),
     "no header": ("q1,ash,gpt-4o,3\nq2,ash,gpt-4o,4\n", (),
@@ -125,10 +125,10 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     "no score at all": (text(scores(lambda *_: "")), (),
      ["no row of 24 has a score; --map score=COLUMN names another"]),
     "a number that is none": (text(scores(lambda q, *_: ["inf", "1e999", 3][q % 3], items=3)), SCALE,
-     ["line 2, score: text where scores belong (got 'inf', and 3 more like it)", "line 6, score: text where scores",
+     ["line 2, score: text in a column of scores (got 'inf', and 3 more like it)", "line 6, score: text in a column",
       "'1e999'"]),
     "an item in two clusters": (with_column("topic", lambda k: f"t{k // 3}"), (*SCALE, "--cluster", "topic"),
-     ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
+     ["line 5, topic: item q0 is in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
     "a cluster that is not said": (with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster",
      "topic"), ["line 6, topic: is empty; each row needs its cluster"]),
     "a lost cycle": (with_column("cycle", lambda k: "" if k < 4 else "t"), SCALE, ["line 2, cycle: is empty"]),
@@ -154,7 +154,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     "a name with a control character": (text([*GOOD, ("q0", "a\x1b[31mb", "gpt-4o", 3)]), SCALE,
      ["line 26, agent: a name has 1 to 120 printable"]),
     "a score of 200,000 characters": (text([*GOOD, ("q9", "ash", "gpt-4o", LONG)]), SCALE,
-     ["line 26, score: text where scores belong (got 'xxxxx"]),
+     ["line 26, score: text in a column of scores (got 'xxxxx"]),
     "a trial of 200,000 characters": (with_column("trial", lambda _: LONG, GOOD[:4]), SCALE,
      ["line 2, trial: a trial is a whole number"]),
     "an agent against itself": ("item,agent_a,agent_b,judge,winner\nq,a,a,j,a\n", (),
@@ -171,7 +171,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["line 26: has 2 cells (the header has 4; it begins 'q9'); add what is missing",
      "line 27: has 5 cells (the header has 4; it begins 'q9'); quote a cell that holds ','"]),
     "one name for two columns": (with_column("score", lambda k: k), (),
-     ["line 1: column 'score' stands twice in the header (columns 4 and 5)"]),
+     ["line 1: column 'score' occurs twice in the header (columns 4 and 5)"]),
     "nothing": (b"", (), ["is empty; a header row or JSON is needed"]),
 }  # fmt: skip
 
@@ -197,6 +197,7 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     (r"(score|\d)\n", lambda found: f"{found[1]},{'cycle' * found[0].startswith('s')}\n", "1 column not used: cycle"),
     (r"((claude-3|q0,.*),)\d\n", r"\1\n", "judge claude-3 gave no score and is left out"),
     (r",(\d)\n", r',"\1,0 %"\n', "score: percent signs are left out and decimal commas are read as points"),
+    (r",(\d)\n", r",\1 /5\n", "score: /5 is left out"),
 ])  # fmt: skip
 def test_what_people_write_is_read_once_as_from_a_pipe(old, new, said, tmp_path, capsys):
     reader, writer = os.pipe()

@@ -1,8 +1,7 @@
 """Judge Datasheet: every row of its Table 6 with a count, and the identities of its sections 4 and 5.
 
 The bodies of the source's Tables 1 to 5 are not in our copy. Counts that Table 6 does not print (steps 2 to 4 of the
-ladder) are chosen here to agree with what it does print; tests say where that matters.
-"""
+ladder) are chosen here to agree with what it does print; tests say where that matters."""
 
 from __future__ import annotations
 

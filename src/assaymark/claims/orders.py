@@ -313,10 +313,7 @@ def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adju
 def tiers_and_ranks(
     agents: Sequence[str], claimed: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[int, int]]]:
-    """Return tiers of agents from high to low, and the range of each agent's rank, from the claimed orders.
-
-    A tier ends where all agents above are claimed above all below. All ranges hold jointly at the level of the orders.
-    """
+    """Return tiers from high to low, cut where all above are claimed above all below, and each agent's rank range."""
     names = sorted(agents)
     if not names:
         return (), {}

@@ -227,11 +227,7 @@ class RunNames:
 
 
 def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
-    """Parse a sentence; None if it compares no agent of the run. ``before`` are agents named just before it.
-
-    Questions, conditions ("if"), plans and hopes assert nothing. A comparison with an agent that is not in the run, or
-    on a quantity that it does not score, is returned with those words.
-    """
+    """Parse a sentence; None if it asserts nothing on agents of the run, or of those named just ``before`` it."""
     if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
     if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:

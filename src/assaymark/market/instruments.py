@@ -330,7 +330,6 @@ def price_findings(
         findings.append(PriceFinding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
     for name in duplicates(ids):
         findings.append(PriceFinding("order", name, "the instrument is in the table more than once"))
-    # The problems of each series
     for column, name in enumerate(ids):
         there = np.flatnonzero(np.isfinite(closes[:, column]))
         if not there.size:

@@ -258,7 +258,6 @@ class _DaySettler:
             if not units:
                 raise _Unfillable("not-held", "nothing of it is held")
             return -units
-        # Units named by the order, without the sign of its side
         amounts = [value for value in (order.quantity, order.weight) if value is not None]
         if len(amounts) != 1 or (order.side == "target" and order.weight is None):
             choice = "a weight" if order.side == "target" else "either a quantity or a weight"

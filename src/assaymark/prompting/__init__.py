@@ -516,7 +516,6 @@ def material_blocks(context: Context) -> list[Block]:
     blocks = [("situation", "\n".join(map(row, pairs)))]
     blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
     blocks.append(("facts", _facts_text(context.facts)))
-    # The bars of every instrument, oldest first
     bars: list[str] = []
     for rule in context.series:
         names = [name for name in ("open", "high", "low", "close", "volume") if getattr(rule, name)]
@@ -599,7 +598,6 @@ def read_material(sections: Sequence[Section]) -> Context:
         Instrument(name, symbol or None, words, asset_class, group, tuple(filter(None, aliases.split("; "))))
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
-    # Every fact, in the order of the prompt.
     lines = iter(lines_of(content.get("facts", "")))
     facts: list[Fact] = []
     note, ids = "", map("f{}".format, count(1))
@@ -625,7 +623,6 @@ def read_material(sections: Sequence[Section]) -> Context:
                     for (field, unit, remark), value in zip(columns, values, strict=True)
                     if value
                 ]
-    # The bars of every instrument
     series = []
     lines = iter(lines_of(content.get("series", "")))
     for line in lines:

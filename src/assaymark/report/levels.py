@@ -32,8 +32,7 @@ _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
 def study_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
-    """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
-    that it does not support."""
+    """The three levels with their first claims by score and name: no page is sorted by an unsupported order."""
     levels = []
     for level in LEVELS:
         supported = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]

@@ -111,7 +111,7 @@ def book_after(context: Context, actions: Sequence[Action]) -> SettledBook:
     ids = {item.id for item in context.instruments}
     unknown = [action.instrument for action in actions if action.instrument and action.instrument not in ids]
     if unknown:
-        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
+        raise InputError("orders", [Problem(name, "is not an instrument of the context") for name in unknown])
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
     if after.equity <= 0:
         raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
@@ -134,10 +134,7 @@ def try_book_after(context: Context, actions: Sequence[Action]) -> SettledBook |
 
 
 def context_values(context: Context, actions: Sequence[Action]) -> list[float]:
-    """Return every value in the context or decision: facts, portfolio, limits, orders, and differences within a field.
-
-    A number that equals none of them, as printed or in percent, is unsupported.
-    """
+    """Return every value in the context or decision; a number that equals none of them as printed is unsupported."""
     facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
     sizes = [abs(value) for _, value in facts]
     by_field: dict[str, list[float]] = {}
@@ -167,10 +164,7 @@ _WRONG_DRAWS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One number in the context for an instrument over a horizon, such as ``return_15m``.
-
-    ``lean`` is 1 if it supports buying, -1 if selling, 0 if it has no direction.
-    """
+    """A number in the context over a horizon, as ``return_15m``; ``lean`` is 1 for buying, -1 for selling, else 0."""
 
     instrument: str
     kind: str
@@ -189,10 +183,7 @@ class Feature:
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
     def wrong_value(self, lean: int, sizes: Sequence[float], rng: np.random.Generator) -> float | None:
-        """Draw a false value that is far from the true one and not in the context; None if no draw succeeds.
-
-        ``lean`` is the direction that the false value should support, for features with a direction.
-        """
+        """Draw a value far from the true one, not in the context, with direction ``lean`` if any; None without one."""
         true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
         for _ in range(_WRONG_DRAWS):
             if self.kind == "return":
@@ -214,10 +205,7 @@ class Feature:
 
 
 def features_of(context: Context) -> list[Feature]:
-    """Return the features that control texts cite: numeric facts with kind and horizon in their names, in order.
-
-    Prices have no horizon and are excluded; so are returns that print as 0.00%, which have no direction.
-    """
+    """Return the features that control texts cite, in order: no prices, and no return that prints as 0.00%."""
     ids = {item.id for item in context.instruments}
     features: list[Feature] = []
     for fact in context.facts:
@@ -540,7 +528,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     if kind in DERIVED_KINDS:
         original, problems = composed.original, list[Problem]()
         if original is None:
-            problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
+            problems.append(Problem("original", f"a {kind} is compared with the decision it was made from (got none)"))
         if kind == "length_matched" and not composed.tokens:
             problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
         if problems or original is None:

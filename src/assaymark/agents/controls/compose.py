@@ -35,10 +35,7 @@ def with_checks(composed: Composed, context: Context) -> Composed:
 def _draw_cell(
     kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, nothing: str = ""
 ) -> Composed:
-    """Return the first admissible cell of `REDRAWS` draws (``draw`` takes the number of the draw), with its checks.
-
-    Raises NotMeasurableError with the failed checks of the last draw, or with ``nothing`` if no draw gave a cell.
-    """
+    """Return the first admissible cell of `REDRAWS` draws; else NotMeasurableError says why, or ``nothing``."""
     last: Composed | None = None
     for number in range(REDRAWS):
         if (composed := draw(number)) is not None:
@@ -320,7 +317,6 @@ def reword(text: str, context: Context, rng: np.random.Generator) -> str:
     """Reword a text, keeping its names, its numbers and the opening words of its style."""
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     plain = text[len(opening) :].lstrip() if opening else text
-    # Replace every name and number by a token
     originals: dict[str, str] = {}
     numbers = count()
 
@@ -491,7 +487,6 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
         if have > high:
             shorter = _shorten(text, low, high)
             return None if shorter is None else _derive("length_matched", decision, shorter, tokens=tokens)
-        # Add true sentences on features that are not cited yet
         for at in rng.permutation(len(fresh)) if have < low else ():
             feature = fresh[int(at)]
             texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
@@ -558,7 +553,7 @@ def cell_decision(
     kind, origin, change = composed.kind, composed.original, composed.change
     if not composed.admissibility or c.failed_checks(composed.admissibility):
         reason = "; ".join(map(str, c.failed_checks(composed.admissibility))) or "it was never checked"
-        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {reason}")
+        raise NotMeasurableError(f"{kind} {record_id} is not a control cell: {reason}")
     episode, step, form, parent = record_id, 1, ORDERS, None
     if origin:
         episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id

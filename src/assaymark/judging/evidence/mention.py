@@ -335,7 +335,6 @@ class NumberContext:
     lead: list[str]
     trail: list[str]
     horizons: frozenset[str]
-    named: tuple[int, ...]
     rows: tuple[int, ...]
     default: int
     direction: int
@@ -465,15 +464,14 @@ class ParsedText:
         after = bisect_left(words.starts, number.end, before, last)
         forms = frozenset(words.forms[first:before] + words.forms[after:last])
         lead, trail = words.lowers[first:before], words.lowers[after:last]
-        named: tuple[int, ...] = ()
+        # Possible subjects: the names in the clause, else the last name before it, and the line's owner.
+        rows: tuple[int, ...] = ()
         if mentions:
             inside = mentions[bisect_left(starts, left) : bisect_left(starts, right)]
             if len(inside) > 1:
                 start, end = number.start, number.end
                 inside = sorted(inside, key=lambda m: (min(abs(start - m.end), abs(m.start - end)), m.start))
-            named = tuple(dict.fromkeys(mention.row for mention in inside))
-        # Possible subjects: the names in the clause, else the last name before it, and the line's owner.
-        rows = named
+            rows = tuple(dict.fromkeys(mention.row for mention in inside))
         if not rows and starts:
             nearest = bisect_left(starts, number.start) - 1
             if nearest >= 0 and starts[nearest] >= window[0]:
@@ -486,7 +484,6 @@ class ParsedText:
             trail,
             frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
             | sentence.spoken.within(left, right),
-            named,
             rows if default < 0 or default in rows else (*rows, default),
             default,
             direction=_direction(number, lead, trail),

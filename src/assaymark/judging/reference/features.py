@@ -204,18 +204,13 @@ def _index_context(text: str) -> Seen:
     return context, ContextIndex.of(context), items, {name: _names_of(item) for name, item in items.items()}, volatility
 
 
-def notice(parts: Sequence[str]) -> Features:
+@lru_cache(maxsize=4096)
+def notice(parts: tuple[str, ...]) -> Features:
     """Extract the features of a decision from the texts of a prompt's user parts: the context, then the decision.
 
     The holdings of a decision made of orders are the positions after them (`order_outcome`). Orders that cannot be
     executed leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
     """
-    return _extract(tuple(parts))
-
-
-@lru_cache(maxsize=4096)
-def _extract(parts: tuple[str, ...]) -> Features:
-    """Extract the features; cached for all judges and trials."""
     shown, outcome, quantities = read_book(parts)
     context, index, items, calls, volatility = _index_context(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)

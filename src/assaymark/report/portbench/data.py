@@ -76,7 +76,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     days, classes, pairs, over = _closes(index.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
-    # The number of instruments of each class.
     counts = [(name, (len(sizes), listed)) for name, (_, listed, sizes, *_) in zip(names, classes, strict=True)]
     totals = sum(traded for _, (traded, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
@@ -88,7 +87,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
     figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
-    # Correlations of all pairs, and their means by class.
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
     ends = np.cumsum([0, *(sizes for _, sizes in groups)])
@@ -104,7 +102,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     )
     every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
     maps = every, (_between("between", names, between),)
-    # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
     spans = [(_year(str(window.first)), _year(str(window.last))) for window in index.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]

@@ -86,7 +86,6 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
     facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n) for name, n in counts.items()})
-    # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
     for path in d.account_paths(index.season, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
@@ -95,7 +94,6 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(index.say("head.beside", baseline=words.word("baseline", name), gain=gain))
-    # Its holdings, and its last decisions.
     shown = list[b.Block]()
     if (holdings := d.holdings(words, steps, _HELD)) is not None:
         when = b.bold(words.say("decisions.held", day=words.day(index.run.last)))

@@ -14,7 +14,7 @@ from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
-from assaymark.report.page import by_file, paginate_by
+from assaymark.report.page import by_file
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_row_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, detail_of, excerpt, known
@@ -76,10 +76,7 @@ def decision_bytes(step: StepRecord) -> int:
 
 
 def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
-    """The pages of all decisions, claims or mismatches (``checks``) of an agent, in the folder of its name.
-
-    Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
-    """
+    """The pages of an agent's decisions, claims or mismatches, which end at the same row in every language."""
 
     def size(record: Any) -> int:
         if kind == "decisions":
@@ -90,7 +87,7 @@ def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> d
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return index.once((kind, path), lambda: by_file(stem, paginate_by(listed, size, PART_BYTES))) if rows else {}
+    return index.once((kind, path), lambda: by_file(stem, listed, PART_BYTES, size)) if rows else {}
 
 
 def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
@@ -149,7 +146,6 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := prompt_link(index, step)) else []
-    # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
     orders = [b.verbatim(clean(order, _ORDER)) for order in stated[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(stated) - _ORDERS
     refused: list[b.Inline] = []
@@ -260,10 +256,7 @@ _OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,
 def ledger_table(
     index: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
 ) -> b.Table:
-    """A row for each number in its sentence, with filters if the table has a ``name``.
-
-    A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
-    """
+    """A row per number in its sentence, marked where layers differ; filters need a ``name``, links ``places``."""
     words, rows = index.words, list[b.PageRow]()
     opened, closed = words.quoted("\n").split("\n")
     seen = {line.numbers or NO_NUMBER for line in lines}.union(*(line.judges.values() for line in lines))
@@ -341,7 +334,6 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         lines.append(index.say("ledger.silent", steps, silent=silent))
     lines.append(index.say("ledger.differ", len(index.lines), differ=sum(line.disagree for line in index.lines)))
     lines += [index.say("ledger.partial")] if index.run.partial else []
-    # The counts of each state in each layer, over the whole fact check.
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in index.lines)]
     layers += (Counter(line.judges.get(name, "") for line in index.lines) for name in judges)
@@ -387,10 +379,7 @@ def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
 def account_figure(
     index: SeasonIndex, only: str = "", heading: str | None = None, **shown: Any
 ) -> tuple[b.Figure, str] | None:
-    """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
-
-    None where no account is recorded. ``shown`` are other fields of the figure; ``heading`` replaces its title.
-    """
+    """All accounts or one with the baselines, and the text of the file of values; None without any account."""
     paths, words = account_paths(index, only), index.words
     if not paths:
         return None

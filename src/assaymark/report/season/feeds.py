@@ -118,8 +118,7 @@ def verdict_records(index: SeasonIndex) -> dict[str, Any]:
 def _files(
     index: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
 ) -> Iterator[tuple[str, str]]:
-    """The standings and every decision as CSV, and the last days with every change of the verdicts, newest first, as
-    RSS and as JSON."""
+    """Standings and decisions as CSV; the last days and every change of verdicts, newest first, as RSS and JSON."""
     run, words, rows, entries = index.run, index.words, list[tuple[str | float, ...]](), list[tuple[str, ...]]()
     steps = [(name, step) for name in index.agents for step in run.steps.get(name, ())]
     for name, agent in index.agents.items():

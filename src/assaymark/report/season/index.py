@@ -19,7 +19,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
 from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
-from assaymark.report.page import by_file, file_stems, paginate_by
+from assaymark.report.page import by_file, file_stems
 from assaymark.text import MINUS, NBSP, clean, number, prose
 
 
@@ -266,8 +266,7 @@ def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    rows = table_rows(measurements, quantities("season"), hidden)
-    return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
+    return by_file("measurements", table_rows(measurements, quantities("season"), hidden), ROWS, lambda _: 1)
 
 
 _POINTS: Final = (
@@ -319,10 +318,7 @@ class SeasonIndex(MeasurementIndex):
         return any(place.shown for place in self.run.decided.places if place.agent == agent)
 
     def hidden(self, item: Measurement) -> str:
-        """The reason why a value is hidden, as a state: an unsupported order, or an agent that shares its tier.
-
-        Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
-        """
+        """The reason to hide a value: an unsupported order, or an agent that shares its tier (a range instead)."""
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
             verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")

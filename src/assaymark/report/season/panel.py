@@ -67,7 +67,6 @@ def panel_page(index: SeasonIndex) -> b.Page:
         changes.append((words("without.tiers"), *cells))
     heads = (words("board.agent"), *(words("without.head", judge=clean(judge.name, 60)) for judge in judges))
     without = b.Table(heads, tuple(changes), frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
-    # The floors: of the panel on one record, of each judge, and of each agent on identical input.
     names = [("noise", "of", "panel"), *(("judge_noise", "judge", judge.name) for judge in judges)]
     for kind, label, name in (*names, *(("noise", "of", name) for name in index.agents)):
         if (floor := index.get(f"season.{kind}", **{label: name})) is None:

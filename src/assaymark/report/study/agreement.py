@@ -136,8 +136,7 @@ def ranks_section(index: RunIndex) -> b.Section:
 
 
 def rank_shares(index: RunIndex) -> dict[str, tuple[float, ...]]:
-    """The share of resamples in which each agent alone in its tier has each rank, in rank order; only that of the first
-    rank if no others were measured."""
+    """Share of resamples in which each agent alone in its tier has each rank; only the first if no other is known."""
     by_agent = {}
     for agent in ranked_alone(index, AGGREGATE):
         item = index.get("rank.first", AGGREGATE, agent=agent)
@@ -266,7 +265,6 @@ def agreement_section(index: RunIndex) -> b.Section:
         if known(m := index.get("dimension.mtmm", d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
-    # Other measures of the panel's agreement.
     body = []
     fleiss, overlap, alone, general, worth = (
         index.get(name, AGGREGATE)

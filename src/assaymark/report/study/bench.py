@@ -244,8 +244,7 @@ def rule_tally(index: RunIndex, rule: str = "") -> list[int]:
 
 
 def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
-    """The data of the bench's script: the sentences on the scores that ``pages`` assigns to ``path``. Agents and scores
-    are referred to by index."""
+    """The data of the bench's script: sentences on the scores of ``path``, with agents and scores by index."""
     dimensions, agents = list(pages), index.agents
     texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
 

@@ -96,8 +96,7 @@ def significant(index: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
 
 
 def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
-    have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
+    """The checks of a claim up to the one that stops it, and later names; first ranks alike, or one would leak."""
 
     def build() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
@@ -193,8 +192,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
 
 
 def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
-    """The checks after those of the scores: the dimension, clusters, control texts, the judges' own tests, people, the
-    plan, and other judges."""
+    """Checks after those of the scores: dimension, clusters, control texts, own tests, people, plan, other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
         distinct, apart = index.get("dimension.distinct", dimension), _DISTINCT[verdict.distinct]

@@ -396,8 +396,7 @@ def _texts(index: RunIndex) -> Outcomes:
 
 
 def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
-    """Every experiment as a row with links to its section and to its first measurement, then the supported orders and
-    three probes."""
+    """Experiments as rows linked to section and measurement, then the supported orders and three probes."""
     rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreement, _explanations, _ranks, _controls, _probes, _texts):
         outcomes |= dict(experiments(index))

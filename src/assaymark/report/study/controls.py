@@ -139,7 +139,6 @@ def controls_section(index: RunIndex) -> b.Section:
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{index.sign} with honest records", "From its own family",
     )  # fmt: skip
-    # The share of terse rationales by agent.
     brief = b.table_of(
         ("Agent", "Share of terse rationales", "interval", "n"),
         [(clean(agent, 80), index.link(item, percent(item.value, 1)),
@@ -294,8 +293,7 @@ def style_section(index: RunIndex) -> b.Section:
 
 
 def changed_anchors(index: RunIndex) -> list[KnownValue]:
-    """The measured shifts of the dimensions whose anchors differ, in rubric order; if the run does not record which
-    differ, those of all dimensions."""
+    """The measured shifts of dimensions with other anchors, of all if the run does not record which differ."""
     shifts = (m for m in _anchors(index) if known(m) and m.labels.get("dimension") != AGGREGATE)
     return [m for m in shifts if m.detail.get("changed", True)]
 

@@ -348,7 +348,6 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
     parts += [b.bold(problem)] if problem else []
     right: list[Block] = [b.Items(tuple(orders) or ("No orders",))]
     if after is not None:
-        # The arithmetic from the portfolio to every limit.
         exposure = f"Exposure is {_amount(after.exposure)}, and no equity is left."
         if after.equity > 0:
             share = percent(after.exposure / after.equity, 1)

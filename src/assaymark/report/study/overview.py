@@ -44,8 +44,7 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
-    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
-    the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
+    """The heading: a supported ``title`` with its ``verdict``, or the reason why there is none."""
 
     title: str
     verdict: Verdict | None
@@ -84,7 +83,6 @@ def top_finding(index: RunIndex) -> StudyFinding:
     elif not names_allowed(index):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
-    # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(index, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.single]
         second = [f"{_short_list(group)} cannot be ranked." for group in groups]
@@ -249,8 +247,7 @@ def _ranks_words(index: RunIndex, dimension: str) -> str:
 
 
 def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
-    """Each cut between tiers on the overall score as a sentence, with its level and its conditions. It follows from the
-    supported orders of every agent above over every agent below it."""
+    """Each cut between tiers on the overall score as a sentence: what holds for all above against all below."""
     groups, orders = tiers(index, AGGREGATE), supported_orders(index, AGGREGATE)
     by_pair, sentences = {v.claim.subjects: v for v in index.on(AGGREGATE, "pair")}, list[QuotedSentence]()
     for cut in range(1, len(groups) if names_allowed(index) else 1):
