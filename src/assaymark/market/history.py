@@ -225,8 +225,7 @@ class AsOf(Result):
         tradable = set(self.held())
         listed = [instrument for instrument in self.instruments if instrument.id in tradable]
         macro, news = len(self.all_macro()), len(self.news())
-        text = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
-        yield text
+        yield f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
         last = self.prices(1)
         if last.days.size and listed:
             closes = dict(zip(last.ids, last.values[-1], strict=True))

@@ -7,7 +7,6 @@ import io
 import json
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -258,13 +257,11 @@ class Store:
         """Replace a table and its manifest entry by rows from `to_arrow`; equal ones are not written again."""
         sink = io.BytesIO()
         plain = [name for name in arrow.column_names if name != "record"]
-        with ThreadPoolExecutor(1) as hashing:  # both leave Python's lock to others
-            content = hashing.submit(content_digest, arrow)
-            pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
+        pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
         data, path, manifest = sink.getvalue(), self._path(table.name), self._manifest()
         existing = file_sha256(path) if path.is_file() else None
         entry = {
-            "sha256": hashlib.sha256(data).hexdigest(), "previous": existing, "content": content.result(),
+            "sha256": hashlib.sha256(data).hexdigest(), "previous": existing, "content": content_digest(arrow),
             "rows": arrow.num_rows, "basis": _basis_digest(basis),
         }  # fmt: skip
         stored = manifest.get(table.name)

@@ -132,8 +132,9 @@ def settle_orders(
             marks[name] = (max(price / action.split - action.dividend, 0.0) or price, marked_on)
     after = marks_after(marks, day)
     if not orders:  # no need for the broker
-        nav = value_account(agent, now, "ok", book, after)
-        return AccountDay(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
+        return AccountDay(
+            book, value_account(agent, now, "ok", book, after), tuple(fills), tuple(refused), actions=tuple(notes)
+        )
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
