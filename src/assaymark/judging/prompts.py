@@ -410,13 +410,6 @@ class OrderOutcome:
     checks: tuple[RuleCheck, ...]
 
     @property
-    def legality(self) -> float | None:
-        """The share of rules satisfied: 0 for orders that cannot be executed, None without any rule."""
-        if self.after is None:
-            return 0.0
-        return sum(check.kept for check in self.checks) / len(self.checks) if self.checks else None
-
-    @property
     def kept(self) -> bool:
         """True if the orders can be executed and every rule is satisfied afterwards."""
         return self.after is not None and all(check.kept for check in self.checks)
