@@ -547,7 +547,7 @@ def cell_decision(
     kind, origin, change = composed.kind, composed.original, composed.change
     if not composed.admissibility or c.failed_checks(composed.admissibility):
         reason = "; ".join(map(str, c.failed_checks(composed.admissibility))) or "it was never checked"
-        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {reason}")
+        raise NotMeasurableError(f"{kind} {record_id} is not a control cell: {reason}")
     episode, step, form, parent = record_id, 1, ORDERS, None
     if origin:
         episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id
