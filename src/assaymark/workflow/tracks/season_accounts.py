@@ -132,9 +132,8 @@ def settle_orders(
             marks[name] = (max(price / action.split - action.dividend, 0.0) or price, marked_on)
     after = marks_after(marks, day)
     if not orders:  # no need for the broker
-        return AccountDay(
-            book, value_account(agent, now, "ok", book, after), tuple(fills), tuple(refused), actions=tuple(notes)
-        )
+        nav = value_account(agent, now, "ok", book, after)
+        return AccountDay(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
@@ -214,8 +213,7 @@ def audit_day(
         moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
         if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
             continue
-        causes = "; ".join(map(str, actions))
-        reason = f"not explained by {causes}" if causes else "explained by no action"
+        reason = f"not explained by {'; '.join(map(str, actions))}" if actions else "explained by no action"
         kind = "fill" if name in traded else "position"
         mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {marked}, {reason}"])
         counts[kind][1] -= name not in failed
