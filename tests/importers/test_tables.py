@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 import types
@@ -122,27 +123,27 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     (zipped("mimetype", "content.xml"), "is a spreadsheet"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a spreadsheet of an old kind"),
     (zipped("a.csv", "b.csv"), r"is a ZIP archive \(holds a.csv, b.csv\): unpack it and give one file"),
-    (b"%PDF-1.7", "is a PDF and no table"), (b"\n<!DOCTYPE html><html>", "is a web page"),
-    (b"SQLite format 3\0", "is a SQLite database"), (b"PAR1" + bytes(30), "is no Parquet file, or it is damaged"),
-    (b"a,b\n1,\0\n", "line 2: holds the byte 0x00: is binary and no table"), (bytes(range(256)), "line 1: .*is binary"),
+    (b"%PDF-1.7", "is a PDF, not a table"), (b"\n<!DOCTYPE html><html>", "is a web page"),
+    (b"SQLite format 3\0", "is a SQLite database"), (b"PAR1" + bytes(30), "is not a Parquet file, or is damaged"),
+    (b"a,b\n1,\0\n", "line 2: contains the byte 0x00: is binary"), (bytes(range(256)), "line 1: .*is binary"),
     (b"", "is empty; a header row or JSON is needed"), (b" \n\n", "is empty; a header row or JSON is needed"),
-    (b"a,b\n", "has a header and no rows"),
+    (b"a,b\n", "has a header but no rows"),
     (gzip.compress(delimited(","), mtime=0)[:-9], "damaged gzip .*; fetch the file again"),
     (zstandard.compress(delimited(","))[:-9], r"damaged Zstandard \(it ends in the middle\); fetch the file again"),
-    (packed(pq.write_table)[:-4], "is no Parquet file, or it is damaged: its end is missing"),
+    (packed(pq.write_table)[:-4], "is not a Parquet file, or is damaged: its end is missing"),
     (json.dumps(PLAIN, indent=1).encode()[:-20], r"line 10: not JSON: .*it ends in the middle, fetch the file again"),
     *(("a,b\n1,2\n".encode(f"utf-16{end}"), "is text in UTF-16: save it as UTF-8") for end in ("", "-le", "-be")),
     ("item,agent\nq1,René\nq2,Zoë\n".encode("latin-1"),
      r"^s: line 2, column agent: not UTF-8 \(byte 0xe9, as Latin-1 'René'; lines: 2\); save the file as UTF-8$"),
     (b"# of 2024\na,b\n1,2\n3,4\n5,6\n", "^s: line 1: holds 1 of the 2 cells that each row below has; the first line"),
-    (b"a,b,a\n1,2,3\n", r"line 1: column 'a' stands twice in the header \(columns 1 and 3\); rename one of them"),
+    (b"a,b,a\n1,2,3\n", r"line 1: column 'a' occurs twice in the header \(columns 1 and 3\); rename one of them"),
     (b'a,b\n1,2,3\n4\n"x\ny",5,6\n',
      r"line 2: has 3 cells \(the header has 2; it begins '1'\); quote a .*\n  line 3: .*\n  line 4: has 3"),
     (b'a,b\n1,2\n"3,4\n', "line 3: not CSV: a quote is opened here and never closed"),
     (b'{"a": 1}\n{"a": \n[1]\n', r"2 problems\n  line 2: not JSON: .*\n  line 3: must be a JSON object \(got"),
-    (b'{"a": 1, "a": 2}\n{"a": 3}\n', "line 1: key 'a' stands twice in one object"),
+    (b'{"a": 1, "a": 2}\n{"a": 3}\n', "line 1: key 'a' occurs twice in one object"),
     (b'[{"a": 1}, 2]', r"record 2: must be an object \(got 2\)"),
-    (b'[{"a.b": 1, "a": {"b": 2}}]', "column 'a.b' stands twice"),
+    (b'[{"a.b": 1, "a": {"b": 2}}]', "column 'a.b' occurs twice"),
     (b'{"a": [1, 2], "b": [1]}', r"columns are lists of one length \(got a 2, b 1\)"),
     (b'{"a": [{"x": 1}], "b": [{"x": 1}]}', r"one list of objects is needed \(got a \(1\), b \(1\)\)"),
     (b"[{}]", "holds objects without a key"), (b"[]", "is an empty list"),
@@ -302,7 +303,9 @@ def test_a_tools_log_with_something_else_in_it_is_refused_with_its_line_or_goes_
 
 
 def test_a_folder_is_the_logs_of_one_tool(tmp_path):
-    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none")):
+    bad = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none"),
+                       (bad, "its name is not UTF-8; rename it")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             read_rows(path)
     for model in ("north__a", "south__b"):
@@ -325,6 +328,9 @@ def test_a_folder_is_the_logs_of_one_tool(tmp_path):
     found = read_rows(shards)
     assert (found.format, found.column("score").to_pylist(), found.where(3)) == (
         "Parquet", [1, 5, 2, 5], "train-2.parquet record 2")  # fmt: skip
+    pq.write_table(pa.table({"item": ["a"], "score": ["high"]}), shards / "train-3.parquet")
+    with pytest.raises(InputError, match="its files differ: column score has incompatible types: int64 vs string"):
+        read_rows(shards)
 
 
 INSPECT = {"version": 2, "status": "success", "eval": {"task": "t", "model": "openai/gpt-4o"}, "samples": [{"id": 1}]}

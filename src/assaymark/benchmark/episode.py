@@ -270,7 +270,7 @@ class MarketWindow:
 
     def _row(self, day: date) -> int:
         if day not in self._place:
-            raise InputError(f"window {self.window}", [f"{day} is no decision date of it"])
+            raise InputError(f"window {self.window}", [f"{day} is not one of its decision dates"])
         return int(self.rows[self._place[day]])
 
 

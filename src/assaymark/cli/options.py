@@ -48,7 +48,7 @@ class Verbosity(enum.IntEnum):
     VERBOSE = 2
 
 
-KEPT: Final = "what is finished is kept and nothing is half-written; the same command goes on from there"
+KEPT: Final = "finished work is kept and nothing is half-written; run the same command to resume"
 """Advice after stopping a command that works in a run folder."""
 
 WHOLE: Final = "every file is as it was, or whole; run the same command again"
@@ -336,7 +336,7 @@ def usage_error(error: typer.TyperException) -> str:
         return message
     message = message if message[1:2].isupper() else message[:1].lower() + message[1:]
     if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not similar:
-        message += "; the options of a command stand behind its name"
+        message += "; the options of a command follow its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)
     if example is None or message.endswith("?"):
         return f"{message}{'' if message.endswith('?') else ';'} see: {ctx.command_path} --help"

@@ -101,7 +101,7 @@ class BatchStore:
             return
         with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_ALONE))):
-                raise LedgerError(f"{self._store.name}: somebody else is at work on its batches; wait, or stop them")
+                raise LedgerError(f"{self._store.name}: another process is collecting its batches; wait, or stop it")
             try:
                 yield
             finally:

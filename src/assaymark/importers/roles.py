@@ -145,9 +145,9 @@ class RoleTable:
         self.used, self._open = set[str](), set[str]()
         names = self.rows.column_names
         if twice := duplicates(names):
-            self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
+            self.problems.add("header", f"column names must be unique (twice: {', '.join(twice)})")
         elif not len(rows):
-            self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
+            self.problems.add("", "has a header but no rows" if names else "is empty; a header and rows are needed")
         self.problems.refuse()
         self.plain = {in_english(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
@@ -341,7 +341,7 @@ class RoleTable:
         self.unread = True
         for word, (row, *others) in alike.items():
             more = f", and {len(others):,} more like it" if others else ""
-            message = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
+            message = f"text in a column of scores (got {cells[row].as_py()!r:.60}{more})"
             message += "; write it with a decimal point, or without a comma in thousands" if word == "," else _EMPTY
             self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()

@@ -122,7 +122,7 @@ class FileMinutes:
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()])).astype("datetime64[D]")
         span: np.ndarray = days[(days >= first) & (days <= last)]
         if not span.size:
-            raise InputError("substrate.windows", [Problem(regime, f"holds no bar ({first} to {last})")])
+            raise InputError("substrate.windows", [Problem(regime, f"contains no bar ({first} to {last})")])
         return span
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:

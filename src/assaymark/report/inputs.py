@@ -289,7 +289,7 @@ class RunIndex(MeasurementIndex):
             return ""
         contrasts = (self.pair("contrast", v) for v in pairs)
         clusters = max((int(m.detail.get("clusters", 0)) for m in contrasts if m is not None), default=0)
-        return f"This study cannot order agents: {counted(clusters, 'cluster')}."
+        return f"This study cannot rank agents: {counted(clusters, 'cluster')}."
 
     @property
     def preregistered(self) -> bool:

@@ -117,7 +117,7 @@ def answer(
 
 
 def page(status: int = 200) -> Step:
-    """Answer with HTML, as an address that is no API does."""
+    """Answer with HTML, as an address that is not an API does."""
     text = "<!DOCTYPE html><html><head><script>alert(1)</script></head><body>Welcome</body></html>"
     return answer(text, status, kind="text/html; charset=utf-8")
 

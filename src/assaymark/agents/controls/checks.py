@@ -111,7 +111,7 @@ def book_after(context: Context, actions: Sequence[Action]) -> SettledBook:
     ids = {item.id for item in context.instruments}
     unknown = [action.instrument for action in actions if action.instrument and action.instrument not in ids]
     if unknown:
-        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
+        raise InputError("orders", [Problem(name, "is not an instrument of the context") for name in unknown])
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
     if after.equity <= 0:
         raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
@@ -528,7 +528,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     if kind in DERIVED_KINDS:
         original, problems = composed.original, list[Problem]()
         if original is None:
-            problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
+            problems.append(Problem("original", f"a {kind} is compared with the decision it was made from (got none)"))
         if kind == "length_matched" and not composed.tokens:
             problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
         if problems or original is None:

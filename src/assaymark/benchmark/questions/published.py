@@ -325,7 +325,7 @@ def split_of(year: int) -> Split:
 
 def split_counts(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
-    message = f"is no template; templates are {', '.join(TEMPLATES)}"
+    message = f"is not a template; templates are {', '.join(TEMPLATES)}"
     problems = [Problem(name, message) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:

@@ -147,7 +147,7 @@ class AnthropicModel(base.SdkModel):
         """Return the reply in a body. For token counts, see "Usage" in the reference of the Messages API."""
         raw, content = base.read_object(body, at)
         if content.get("type") != "message" or not isinstance(content.get("content"), list):
-            message = f"the reply of {at.address} is no message of the Messages API"
+            message = f"the reply of {at.address} is not a message of the Messages API"
             raise ModelError(f"anthropic: {message}", retryable=False)
         blocks = [block for block in base.parts_of(content, "content") if block.get("type") == "text"]
         text = "".join(base.text_of(block.get("text")) for block in blocks)

@@ -198,7 +198,7 @@ class RemoteBatches(ABC):
                     page.append(("", ModelError(f"{name}: a line of the results is not JSON", retryable=True)))
                     continue
                 if not isinstance(record, dict):
-                    page.append(("", ModelError(f"{name}: a line of the results is no object", retryable=True)))
+                    page.append(("", ModelError(f"{name}: a line of the results is not an object", retryable=True)))
                     continue
                 key = word_of(record.get("custom_id", record.get("key"))) or ""
                 try:

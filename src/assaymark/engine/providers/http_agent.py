@@ -312,7 +312,7 @@ class HttpAgent:
             return None
         token = Secret(self._environ.get(name, ""), "token")  # so that no local in a traceback shows it
         if _TOKEN.fullmatch(token.reveal()) is None:
-            problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
+            problem = f"contains no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
         return token
 
@@ -392,7 +392,7 @@ class _Post:
         if 200 <= response.status < 300 and encoding == "identity":
             return None
         if 200 <= response.status < 300:
-            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not asked for and is not unpacked")
+            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not requested and is not unpacked")
         with suppress(OSError, HTTPException):  # the status is what matters
             self._received += response.read1(_LOOKED_AT)
         if 300 <= response.status < 400:
@@ -527,7 +527,7 @@ def load_agent(name: str) -> Decide:
             problem = f"there is no module {module!r} on the path of Python; {advice}, or install it"
         raise ModelError(f"python/{name} cannot be loaded: {problem}", retryable=False) from None
     if not callable(target):
-        raise ModelError(f"python/{name} is no callable (got {type(target).__name__})", retryable=False)
+        raise ModelError(f"python/{name} is not callable (got {type(target).__name__})", retryable=False)
     decide: Decide = target
     return decide
 

@@ -111,7 +111,7 @@ class _OpenAI(base.SdkModel):
         return {"model": at.model, self.messages: turns} | {name: arg for name, arg in args.items() if arg is not None}
 
     def _other_api(self, at: Transport) -> ModelError:
-        text = f"the reply of {at.address} is none of the {self.api[0]} API"
+        text = f"the reply of {at.address} is not a reply of the {self.api[0]} API"
         return ModelError(f"{at.provider.name}: {text}; {self.api[1]}", retryable=False)
 
     def _tokens(self, content: dict[str, Any]) -> dict[str, Any]:

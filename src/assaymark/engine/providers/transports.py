@@ -142,7 +142,7 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         raise ModelError(problem, retryable=False, quota=True)
     key = Secret(env[key_env]) if key_env else None  # so that no local in a traceback shows it
     if key is not None and _KEY.fullmatch(key.reveal()) is None:
-        problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
+        problem = f"contains no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
         raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
     timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
     return Transport(provider, call.model.partition("/")[2], base_url, key_env or "no key", key, timeout_s)

@@ -102,14 +102,14 @@ def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
         if name.startswith("class.") and value not in CLASSES:
             problems.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
         if name.startswith("class.") and name.removeprefix("class.") not in request.symbols:
-            problems.append(Problem(f"option {name}", "names a symbol that is not asked for"))
+            problems.append(Problem(f"option {name}", "names a symbol that was not requested"))
     if problems:
         raise InputError("source yfinance", problems)
     client = service.load_client("yfinance", YAHOO.extra)
 
     def noted(series: DailySeries, trimmed: DailySeries) -> str:
         lost = series.days.size - trimmed.days.size
-        text = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
+        text = f"{lost} bars outside the requested days, or of a day that was not over, are left out"
         return f"{series.id}: {text}" if lost else ""
 
     with _session(asking.manners, request.options.get("endpoint")) as session:
@@ -165,7 +165,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     except (ServiceUnavailable, InputError):
         raise
     except exceptions.YFRateLimitError:
-        raise ServiceUnavailable("too many requests, says the service; try again later") from None
+        raise ServiceUnavailable("the service reports too many requests; try again later") from None
     except exceptions.YFTickerMissingError as exc:
         text = f"is not known or has no prices: {safe_line(exc.rationale)}"
         raise InputError(symbol, [Problem(symbol, text)]) from None
@@ -363,7 +363,7 @@ def _with_retries(plain: Any, manners: RetryPolicy, pause: float, endpoint: str 
                 raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
             service.check_answer(answer.status_code, answer.headers, answer.content)
             if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
-                raise ServiceUnavailable("the answer is no JSON")
+                raise ServiceUnavailable("the answer is not JSON")
             return answer
 
         return service.with_retries(once, manners)

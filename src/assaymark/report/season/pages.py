@@ -68,7 +68,7 @@ def site_pages(
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [source.language for source in catalogues]
     problems = [
-        Problem(repr(code), "is no code of a language, such as fr or pt-BR")
+        Problem(repr(code), "is not a language code, such as fr or pt-BR")
         for code in codes
         if not _CODE.fullmatch(code)
     ]
