@@ -51,8 +51,7 @@ _CHROMIUM_OPTIONS: Final = (
 def pytest_collection(session):
     """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again.
 
-    In a new environment one worker compiles, and the others wait: together they would each compile everything.
-    """
+    In a new environment one worker compiles, and the others wait: together they would each compile everything."""
     gc.disable()
     compiled = Path(cache_from_source(str(find_spec("scipy.stats").origin)))
     first = FileLock(session.config._tmp_path_factory.getbasetemp().parent / "collecting.lock")

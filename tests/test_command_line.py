@@ -56,7 +56,7 @@ def test_a_guessed_name_is_understood_and_no_guess_is_in_vain():
 
 MISUSE = [
     ("mesure", "no such command 'mesure'; did you mean measure? see: assaymark --help"),
-    ("--json doctor", "no such option: --json; the options of a command stand behind its name; see: assaymark"),
+    ("--json doctor", "no such option: --json; the options of a command follow its name; see: assaymark"),
     ("compare", "no such command 'compare'; did you mean datasheet --compare? see: assaymark --help"),
     ("season publsh", "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
     ("run --budgt 5", "no such option: --budgt; did you mean --budget? see: assaymark run --help"),

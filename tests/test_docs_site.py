@@ -52,8 +52,7 @@ class Step:
 def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -> None:
     """Do what a page says, in an empty folder, and hold what is printed against what it shows.
 
-    ``people`` grade before what they send back is read.
-    """
+    ``people`` grade before what they send back is read."""
     printed = ""
     with chdir(folder):
         for step in (Step(*found.groups(default="")) for found in _FENCE.finditer(read(path))):

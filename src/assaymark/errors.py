@@ -117,9 +117,6 @@ class StoppedError(AssayError):
     """The run was interrupted by Ctrl-C or SIGTERM. The message says what was saved."""
 
 
-# --- Problems of input files: errors of pydantic and of table readers as readable messages ----------------------------
-
-
 _MOST_SEEN: Final = 80
 _MOST_KNOWN: Final = 12
 _NEAR: Final = 0.6
@@ -164,9 +161,9 @@ SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
 
 _FOREIGN: Final[Mapping[bytes, str]] = {
     b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
-    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF and no table",
+    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF, not a table",
     b"SQLite format 3": "is a SQLite database: export the table as CSV and give that file",
-    b"\x89PNG": "is an image and no table", b"\xff\xd8\xff": "is an image and no table",
+    b"\x89PNG": "is an image, not a table", b"\xff\xd8\xff": "is an image, not a table",
     b"BZh": "is packed with bzip2: unpack it, or pack it with gzip or Zstandard",
     b"\xfd7zXZ": "is packed with xz: unpack it, or pack it with gzip or Zstandard",
     b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file", b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
@@ -176,7 +173,7 @@ _TABLES: Final = (
     (re.compile(r"Expected (\d+) columns, got (\d+): (.{0,80})"), "a row has {1} values for {0} columns ({2})"),
     (re.compile(r"Empty CSV file|too short or header is larger"), "holds no rows that could be read"),
     (re.compile(r"invalid UTF-?8", re.IGNORECASE), "is not UTF-8 text"),
-    (re.compile(r"[Pp]arquet (magic|file size|footer)|not a parquet file"), "is no Parquet file, or it is damaged"),
+    (re.compile(r"[Pp]arquet (magic|file size|footer)|not a parquet file"), "is not a Parquet file, or is damaged"),
     (re.compile(r"checksum|corrupt|deserialize|Couldn't", re.IGNORECASE), "is damaged: restore it from a copy"),
 )
 _PROVIDERS: Final = ("openai", "openai-chat", "anthropic", "google", "inspect", "http", "https", "python", "reference")
@@ -220,7 +217,7 @@ def likely_model(name: str) -> str | None:
 def foreign_format(start: bytes) -> str | None:
     """Name the format of a file that is neither text nor a table, from its first bytes; None if unrecognised."""
     if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
-        return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
+        return "is a web page (HTML or XML), not a table: perhaps a login or an error page was saved in its place"
     return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
 
 

@@ -67,13 +67,13 @@ class OrderRules(Frozen):
     """Settings of the tests that rank agents: the ``[inference]`` keys that studies, seasons and benchmarks share."""
 
     test: OrderTest = "moderated-t"
-    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="of all order claims together")
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="error rate of all ranking claims together")
     aggregate_share: float = Field(
-        default=0.8, gt=0, le=1, description="of alpha, for the aggregate; dimensions have the rest"
+        default=0.8, gt=0, le=1, description="share of alpha for the aggregate; dimensions share the rest"
     )
-    margin: float = Field(default=0.075, gt=0, lt=1, description="of equivalence, as a part of the scale's range")
+    margin: float = Field(default=0.075, gt=0, lt=1, description="equivalence margin, as a share of the scale's range")
     cluster_order: ClusterOrder | None = Field(
-        default=None, description="default: consecutive where clusters carry dates"
+        default=None, description="order of the clusters; default: consecutive if their names are dates"
     )
 
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
@@ -87,13 +87,13 @@ class BiasRules(Frozen):
     """Bias checks that rankings of judged agents must pass: the ``[claims]`` keys that studies and seasons share."""
 
     length: Literal["log2", "off"] | tuple[Covariate, ...] = Field(
-        default="log2", description="what a headline is held against: properties of the judged texts"
+        default="log2", description="text properties that a headline is adjusted for"
     )
     distinct: float = Field(
-        default=0.95, gt=0, le=1, description="a dimension that goes this far with the others is not told from them"
+        default=0.95, gt=0, le=1, description="correlation with the others above which a dimension is not distinct"
     )
     judges: Literal["these", "any"] = Field(
-        default="these", description="any: a headline has to hold for other judges too"
+        default="these", description="any: headlines must generalise to other judges"
     )
 
     @field_validator("length", mode="before")
@@ -121,8 +121,8 @@ class BiasRules(Frozen):
 class MissingLimits(Frozen):
     """Limits on the share of replies that are missing or unreadable, and the action if a limit is exceeded."""
 
-    per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")
-    per_agent: float = Field(default=0.05, ge=0, le=1, description="of the records of one agent, by one judge")
+    per_judge: float = Field(default=0.05, ge=0, le=1, description="share of missing replies allowed for a judge")
+    per_agent: float = Field(default=0.05, ge=0, le=1, description="share allowed for a judge on one agent")
     on_excess: Literal["leave-out", "stop"] = "leave-out"
 
 
@@ -132,9 +132,9 @@ class Human(Frozen):
     grades: str | None = Field(default=None, min_length=1, description="trajectory, grader, dimension, grade, time")
     sample: int = Field(default=40, ge=1, le=100_000, description="cycles to draw")
     pass_mark: float | None = Field(
-        default=None, alias="pass", description="where judges and people are compared; default: 62.5 % of the scale"
+        default=None, alias="pass", description="grade from which a text passes; default: 62.5 % of the scale"
     )
-    double: float = Field(default=0.2, ge=0, le=1, description="of the drawn cycles, graded by two people")
+    double: float = Field(default=0.2, ge=0, le=1, description="share of the drawn cycles that two people grade")
 
     def passed_from(self, lowest: float = 1.0, highest: float = 5.0) -> float:
         """Return the lowest passing grade on the scale from ``lowest`` to ``highest``."""

@@ -96,8 +96,8 @@ class DateProbe(Frozen):
 
     model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")] | None = None
     sample: int = Field(default=25, ge=5, le=10_000)
-    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="more hits than chance at this level: refused")
-    control: float = Field(default=0.8, gt=0, le=1, description="the share of unsanitised cycles it must date")
+    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="level of the test against chance")
+    control: float = Field(default=0.8, gt=0, le=1, description="least share of unsanitised cycles that it must date")
 
 
 class Controls(Frozen):
@@ -108,7 +108,7 @@ class Controls(Frozen):
     paraphrase: int = Field(default=0, ge=0, le=100_000)
     fact_flip: int = Field(default=0, ge=0, le=100_000)
     length_matched: int = Field(default=0, ge=0, le=100_000)
-    length_tokens: int = Field(default=120, ge=20, le=2000, description="the length that reruns are brought to")
+    length_tokens: int = Field(default=120, ge=20, le=2000, description="length of the rewritten texts, in words")
     family: Name = "control"
     style: str = "plain"
 
@@ -127,8 +127,8 @@ class Substrate(Frozen):
     regimes: tuple[Name, ...] = Field(
         default=("liquidity", "pandemic", "expansion", "tightening", "recent"), min_length=1
     )
-    cycles: int = Field(default=50, ge=1, le=100_000, description="a regime")
-    bars: int = Field(default=60, ge=20, le=390, description="one-minute bars a cycle")
+    cycles: int = Field(default=50, ge=1, le=100_000, description="cycles of each regime")
+    bars: int = Field(default=60, ge=20, le=390, description="one-minute bars of each cycle")
     windows: dict[Name, tuple[date, date]] | None = Field(
         default=None, description="first and last day of each regime, for bars from a file"
     )
@@ -149,7 +149,7 @@ class Records(Frozen):
 
     derivations: tuple[DerivationKind, ...] = ("honest",)
     exclude_flags: tuple[str, ...] = ("clock-conflict", "invalid-reply", "refused", "no-answer")
-    agents: tuple[Name, ...] | None = Field(default=None, description="only these agents; default: all")
+    agents: tuple[Name, ...] | None = Field(default=None, description="agents that take part; default: all")
     keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
 
 
@@ -176,7 +176,7 @@ class RubricChoice(Frozen):
 
     name: Name = "v1.0"
     file: str | None = Field(default=None, description="path of a rubric, from the folder of the study file")
-    text: str | None = Field(default=None, max_length=1_000_000, description="a rubric of one's own, as its file says")
+    text: str | None = Field(default=None, max_length=1_000_000, description="custom rubric, as the text of its file")
     weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
     scale: Scale = Field(default=SCALE, description="lowest and highest score")
     agreement: Coefficient | None = Field(
@@ -243,11 +243,11 @@ class Inference(OrderRules):
     """Settings of confidence intervals, tests and power."""
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
-    resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default max(10000, 40 m/alpha)")
+    resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default: max(10000, 40 m/alpha)")
     ddof: Literal[0, 1] = 1
     mde_sd: float = Field(default=1.0, gt=0)
     mde_power: float = Field(default=0.8, gt=0.5, lt=1)
-    allow_hopeless: bool = Field(default=False, description="lock a plan although it can never reject")
+    allow_hopeless: bool = Field(default=False, description="lock a plan although no test can reach significance")
 
 
 class Stability(Frozen):
@@ -260,14 +260,14 @@ class Stability(Frozen):
 class CellThresholds(Frozen):
     """Thresholds for the adversarial controls (section 3.5), in rubric points unless stated otherwise."""
 
-    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="of cell A, one-sided")
-    substance: float = Field(default=0.3, gt=0, description="cell B within this of honest records: substance")
-    verbosity: float = Field(default=0.5, gt=0, description="cell B this far below: verbosity bias, if significant")
-    halo: float = Field(default=0.3, gt=0, description="from here on the score without the in-family judge is primary")
-    terse_tokens: int = Field(default=60, ge=1, description="a rationale with fewer tokens is terse")
-    terse_share: float = Field(default=0.5, ge=0, le=1, description="an agent above this share is mostly terse")
+    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="level of cell A, one-sided")
+    substance: float = Field(default=0.3, gt=0, description="largest difference of cell B that counts as substance")
+    verbosity: float = Field(default=0.5, gt=0, description="deficit of cell B that counts as verbosity bias")
+    halo: float = Field(default=0.3, gt=0, description="self-preference from which its judge is left out")
+    terse_tokens: int = Field(default=60, ge=1, description="number of words below which a rationale is terse")
+    terse_share: float = Field(default=0.5, ge=0, le=1, description="share of such texts of a terse agent")
     contaminates: tuple[str, ...] | None = Field(
-        default=None, description="the dimensions that a failing cell A takes with it; default: all and the aggregate"
+        default=None, description="dimensions suppressed if cell A fails; default: all and the aggregate"
     )
 
     @model_validator(mode="after")
@@ -332,8 +332,8 @@ class EngineChoice(Frozen):
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=1.0, ge=0, le=300)
     limits: dict[Name, ProviderLimits] = Field(default_factory=dict, description="by provider, such as openai")
-    batch: bool = Field(default=False, description="ask providers that take batches in batches")
-    batch_poll_s: float = Field(default=60.0, gt=0, le=3600, description="between two looks at a batch")
+    batch: bool = Field(default=False, description="use batch requests where a provider supports them")
+    batch_poll_s: float = Field(default=60.0, gt=0, le=3600, description="seconds between polls of a batch")
 
 
 class Claims(BiasRules):
@@ -344,7 +344,7 @@ class Claims(BiasRules):
     within: bool = True
     cells: bool = True
     dimensions: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="default: the aggregate and each dimension"
+        default=None, min_length=1, description="scores to make claims on; default: all"
     )
 
     @model_validator(mode="after")
@@ -367,7 +367,7 @@ class Study(Frozen):
     agents: tuple[AgentSpec, ...] = ()
     substrate: Substrate | None = None
     controls: Controls = Controls()
-    oracle: bool = Field(default=False, description="hold the panel against constraint arithmetic")
+    oracle: bool = Field(default=False, description="compare the judges with constraint arithmetic")
     records: Records = Records()
     rubric: RubricChoice = RubricChoice()
     gates: Gates = Gates()
@@ -438,7 +438,7 @@ class Study(Frozen):
         if self.oracle and self.scale != SCALE:
             wrong.append(f"oracle scores on 1..5 alone (the plan is on {scale_words(self.scale)}); leave it out")
         if "honest" not in self.records.derivations:
-            wrong.append("records.derivations must name honest: control cells are held against honest records")
+            wrong.append("records.derivations must name honest: control cells are compared with honest records")
         if wrong:
             raise ValueError("\n".join(wrong))
         return self

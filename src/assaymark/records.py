@@ -27,8 +27,6 @@ from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, 
 
 T = TypeVar("T")
 
-# --- JSON: canonical output (the same bytes on every machine) and strict parsing --------------------------------------
-
 JSON = Any
 """A value that json.dumps accepts. Not a recursive alias, which would cost more than it checks."""
 
@@ -154,8 +152,6 @@ def sync_folder(folder: Path) -> None:
     finally:
         os.close(descriptor)
 
-
-# --- the records ------------------------------------------------------------------------------------------------------
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 

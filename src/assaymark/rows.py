@@ -26,9 +26,6 @@ from numpy.typing import NDArray
 
 from assaymark.errors import SHEET, InputError, Problem, foreign_format, table_problem
 
-# --- JSON as rows -----------------------------------------------------------------------------------------------------
-
-
 WIDEST: Final = 1000
 """Maximum keys that become columns; an object with more keys, such as one keyed by item, stays JSON text."""
 
@@ -45,7 +42,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         (twice, _), *_rest = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"key {twice!r} stands twice in one object")
+        raise ValueError(f"key {twice!r} occurs twice in one object")
     return fields
 
 
@@ -180,7 +177,7 @@ def columns_of(
     for key in keys:
         name, values = path + key, [None if record is None else record.get(key) for record in records]
         if name in into:
-            raise ValueError(f"column {name!r} stands twice: as a key and as a path into an object; rename the key")
+            raise ValueError(f"column {name!r} occurs twice: as a key and as a path into an object; rename the key")
         kinds = set(map(type, values))
         if nested and dict in kinds:
             inner = [value if type(value) is dict else None for value in values]
@@ -322,7 +319,7 @@ def read(
         kind = "Parquet" if data[:4] == b"PAR1" else "Arrow"
         return FileRows(name, table, np.arange(1, len(table) + 1), "record", kind, notes, sha256)
     if name.endswith(_NO_TEXT):
-        raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
+        raise InputError(name, [f"is called {Path(name).suffix}, and is not such a file, or is damaged"])
     body = text_body(name, data)
     if body.lstrip()[:1] in (b"{", b"["):
         return _read_json(name, body, sha256, nested, recognise, keep_going)
@@ -382,7 +379,7 @@ def text_body(name: str, data: bytes) -> bytes:
         raise InputError(name, ["is empty; a header row or JSON is needed"])
     if (at := body.find(b"\0")) >= 0:
         place = f"line {body.count(10, 0, at) + 1}"
-        raise InputError(name, [Problem(place, "holds the byte 0x00: is binary and no table; export it as CSV")])
+        raise InputError(name, [Problem(place, "contains the byte 0x00: is binary, not a table; export it as CSV")])
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -405,7 +402,7 @@ def _read_arrow(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[s
     try:
         if data[:4] == b"PAR1":
             if data[-4:] != b"PAR1":
-                raise InputError(name, ["is no Parquet file, or it is damaged: its end is missing; fetch it again"])
+                raise InputError(name, ["is not a Parquet file, or is damaged: its end is missing; fetch it again"])
             import pyarrow.parquet as pq
 
             table = pq.ParquetFile(pa.BufferReader(data)).read()  # read_table brings datasets in, and they pandas
@@ -436,7 +433,7 @@ def _check_names(name: str, place: str, columns: Sequence[str]) -> None:
     for column, times in Counter(columns).items():
         if times > 1:
             places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == column)
-            message = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
+            message = f"column {column!r} occurs twice in the header (columns {places}); rename one of them"
             problems.append(Problem(place, message))
     if problems:
         raise InputError(name, problems)
@@ -460,9 +457,6 @@ def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
     valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
     kind = pa.LargeStringArray if large else pa.StringArray
     return kind.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(raw), valid), broken
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def _read_json(
@@ -506,9 +500,6 @@ def _read_json(
     return FileRows(name, pa.table({k: v for k, (v, _) in arrays.items()}), line, unit, kind, tuple(notes), sha256)
 
 
-# --- CSV and its kin --------------------------------------------------------------------------------------------------
-
-
 def _read_delimited(
     name: str, body: bytes, delimiter: str | None, keep_going: bool
 ) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
@@ -540,7 +531,7 @@ def _read_delimited(
             table, line = table.filter(pa.array(~empty)), line[~empty]
             notes.append(f"rows without a value, left out: {empty.sum():,}")
     if not len(table):
-        raise InputError(name, ["has a header and no rows"])
+        raise InputError(name, ["has a header but no rows"])
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)
 
 

@@ -105,7 +105,7 @@ def undefined_reason(state: str) -> str:
 
 def bounds(low: float | None, high: float | None, level: float | None, digits: int = 3) -> str:
     """Format an interval with its level."""
-    if low is None or high is None:
+    if low is None or high is None or high - low < 1e-9:
         return "no interval"
     return span(low, high, digits) + ("" if level is None else f", {percent(level)}")
 

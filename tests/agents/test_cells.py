@@ -154,7 +154,7 @@ def test_what_cannot_be_settled_is_a_failed_check_and_what_cannot_be_held_agains
         admissible("ladder", terse(), CONTEXT)
     context, decision = honest_decision(1)
     for kind, original, why in (
-        ("paraphrase", None, r"original: a paraphrase is held against the decision"),
+        ("paraphrase", None, r"original: a paraphrase is compared with the decision"),
         ("length_matched", decision, r"tokens: the length that was asked for"),
     ):
         with pytest.raises(InputError, match=why):
@@ -531,7 +531,7 @@ def test_a_cell_as_a_record():
     assert [text.kind for text in found.rationales] == ["summary"]
     assert (found.episode_id, found.step, found.cluster) == ("b-1", 1, "calm")
     assert parse(Decision, canonical_json(found)) == found
-    with pytest.raises(NotMeasurableError, match="cell_b b-1 is no control cell: it was never checked"):
+    with pytest.raises(NotMeasurableError, match="cell_b b-1 is not a control cell: it was never checked"):
         agents.cell_decision(Composed(kind="cell_b", actions=(), text="Buy."), *rest)
 
 

@@ -72,7 +72,7 @@ def test_the_day_itself_is_in_its_snapshot_and_days_that_are_none_are_refused():
     assert whole.between.shape == (6, 6)
     with pytest.raises(InputError, match="no instrument has 61 closes up to 2015-02-12"):
         market.known(30)
-    with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
+    with pytest.raises(InputError, match="2024-03-02 is not a weekday from 2015-01-01 to 2025-12-31"):
         market.row_of(date(2024, 3, 2))
 
 

@@ -71,7 +71,7 @@ def test_the_horizon_is_after_the_decision_and_for_the_reference_begins_on_it():
     ends = r"a horizon of 21 days is needed \(the store ends on 2025-12-31, 10 days after"
     with pytest.raises(InputError, match=ends):
         ahead_of(one.market, one.market.days.size - 11, 21)
-    with pytest.raises(InputError, match="window normal: 2024-01-02 is no decision date of it"):
+    with pytest.raises(InputError, match="window normal: 2024-01-02 is not one of its decision dates"):
         one.known(one.decisions[0].replace(day=2))
 
 

@@ -150,8 +150,7 @@ class Visitor:
     def barriers(self) -> list[str]:
         """Return the findings of axe: by all rules in light on a wide screen, by layout rules in dark on a narrow one.
 
-        Shortens the page.
-        """
+        Shortens the page."""
         found = []
         self.page.evaluate(SHORTENED)
         self.page.evaluate(axe_source())

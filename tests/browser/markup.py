@@ -124,8 +124,7 @@ class Page:
     @property
     def blocks(self) -> Set[tuple[str, str]]:
         """Each kind of element of the page in each kind of parent. A kind is a name, its classes, and the
-        names of its other attributes.
-        """
+        names of its other attributes."""
         return self._walked[0]
 
     @property

@@ -32,8 +32,11 @@ class Seen:
         self.path = path
 
     def take(self, track: str, pages: Mapping[str, Page]) -> set[str]:
-        """Pages that hold between them whatever is new in these, which nobody else is told from now on."""
-        marks = {name: {sha256_text(track + repr(one))[:16] for one in page.blocks} for name, page in pages.items()}
+        """Pages that hold between them whatever is new in these, which nobody else is told from now on. Of pages
+        with as much that is new a short one: a ledger of thousands of rows takes seconds at every width.
+        """
+        short = sorted(pages.items(), key=lambda one: len(one[1].text))
+        marks = {name: {sha256_text(track + repr(one))[:16] for one in page.blocks} for name, page in short}
         with FileLock(f"{self.path}.lock"):
             known = set(self.path.read_text().split())
             self.path.write_text("\n".join(known.union(*marks.values())))
@@ -58,8 +61,7 @@ def opened(pages: Iterable[str]) -> set[str]:
 
 def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
     """Return the problems of a page: all are folded out on the narrowest screen, and the first pages and those in which
-    there is something new are gone through.
-    """
+    there is something new are gone through."""
     visitor.open(path.as_uri(), NARROWEST)
     found = visitor.spoken(path.as_uri())
     if new or path.name == "index.html":

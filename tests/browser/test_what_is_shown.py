@@ -2,8 +2,7 @@
 
 Each run is taken as its pages take it, and all that may not be shown is changed: the direction and the size of every
 pair that is not ordered, who leads where nobody may be called first, and the scores of all that share a tier. Ranges
-over judges, intervals and p-values stay, and so must every page, figure, alternative text and file beside them.
-"""
+over judges, intervals and p-values stay, and so must every page, figure, alternative text and file beside them."""
 
 from __future__ import annotations
 

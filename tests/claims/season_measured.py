@@ -27,8 +27,7 @@ def measured(
     ``pairs`` overrides parts of single contrasts: ``value``, ``p``, ``floor``, ``drop_p``, ``near`` (p of equivalence),
     ``recusal`` (value and p of the recusal contrast), ``length`` (p at equal length), ``others`` (p with judges as a
     sample). ``families`` False puts all judges into one family. ``excess`` gives the mean daily difference from equal
-    weight and its p.
-    """
+    weight and its p."""
     given = {agent: dict(zip(judges, row, strict=True)) for agent, row in composites.items()}
     graded = {agent: {j: x for j, x in row.items() if x is not None} for agent, row in given.items()}
     quick = efficiency or {}

@@ -412,7 +412,7 @@ def test_every_problem_of_a_malformed_certificate_is_named():
         (lambda c: c["contrasts"].pop(0), "lacks what its claim rests on"),
         (lambda c: c["contrasts"].clear(), "other_pairs.scales"),
         (lambda c: c["contrasts"].append(c["contrasts"][0]), "there twice"),
-        (lambda c: c["contrasts"][0].update(value=None), "says why"),
+        (lambda c: c["contrasts"][0].update(value=None), "must be the reason"),
         (lambda c: c["contrasts"][0].update(value=float("nan")), "no JSON form"),
         (lambda c: c["contrasts"][0].update(id="contrast[other]"), "must be dimension, high, low"),
         (lambda c: c["contrasts"][0]["cluster_sums"].update(x=[1.0, 0]), "cluster_sums"),

@@ -27,8 +27,7 @@ class House:
 
     ``extra`` results come before those of a batch, ``refuse`` are the states in which the next batches end, the
     connection breaks once after ``cut`` results, and ``submit_errors`` are what the next submissions raise, each with
-    whether the batch arrived all the same.
-    """
+    whether the batch arrived all the same."""
 
     folder: Path
     verdict: Verdict = all_well

@@ -1,8 +1,7 @@
 """Runs of batches in forks of one process that has imported everything once. Started by test_batch_kill.py.
 
 Each line of input is a JSON list: ledger, folder of the provider, whether it keeps labels, a point to die at and how
-often to pass it unharmed. Each answer is a line: the exit status of the fork.
-"""
+often to pass it unharmed. Each answer is a line: the exit status of the fork."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_batch_is_watched_found_and_cancelled_and_one_that_is_refused_says_why
         held.cancelled, held.status = False, "failed" if desk.case is OPENAI else "FAILED"
         reason = "too many enqueued tokens" if desk.case is OPENAI else "no reason is given"
         assert desk.batches.state(remote) == BatchState("refused", reason=reason, retryable=True)
-    if desk.case is CLAUDE:  # somebody else's batch that has ended is known by its keys
+    if desk.case is CLAUDE:  # another client's batch that has ended is known by its keys
         desk.host.batches.clear()
         others = [replace(spec, trial=90 + n) for n, spec in enumerate(desk.asked)]
         desk.submit("", others)
@@ -242,7 +242,7 @@ def test_failures_may_pass_and_a_batch_that_is_turned_away_is_told_from_one_that
         desk.submit()
     desk.host.said.clear()
     desk.host.more_lines = [b"<!DOCTYPE html><html>"]
-    with pytest.raises(ModelError, match="answers with a page and is no API"):
+    with pytest.raises(ModelError, match="answers with a web page and is not an API"):
         desk.results(remote)
 
 

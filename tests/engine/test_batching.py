@@ -90,7 +90,7 @@ BROKE = ModelError("no money is left (402)", retryable=False, quota=True)
 UNKNOWN = ModelError("the schema was refused (400)", retryable=False)
 LATER, BUSY = BatchRefused("busy", retryable=True, retry_after=0.01), BatchRefused("busy", retryable=True)
 AWAY = ModelError("busy (503)", retryable=True, retry_after=0.01)
-STOPPED = f"{BROKE}; every reply so far is kept, run the same command to go on"
+STOPPED = f"{BROKE}; every reply so far is kept; run the same command to resume"
 UNLABELLED = {"keeps_labels": False}
 SCENES = {
     "failed, expired or without a result is asked again, and nothing else": (
@@ -161,7 +161,7 @@ def test_what_cannot_be_asked_and_results_of_others_or_twice_are_told_apart(ledg
     ((key, attempts, reason),) = ((one.key, one.attempts, one.reason) for one in done.failed)
     assert (key, attempts, reason) == (odd.key, 0, "the provider has no such thing")
     assert (done.made, house.sizes(), house.bills()[odd.key], answered(ledger)) == (10, [10], 0, set(KEYS))
-    for said in ("results came again", "lines could not be read", ledger.batches.all()[0].note,
+    for said in ("results arrived twice", "lines could not be read", ledger.batches.all()[0].note,
                  f"results for unknown calls were ignored (such as {stranger})"):  # fmt: skip
         assert said in done.notes[0]
     assert ledger.pending([stranger]) == [stranger]
@@ -190,7 +190,7 @@ def test_somebody_elses_batch_is_known_by_its_results(ledger, house):
     done = run(ledger, house)
     assert (done.made, done.paid_again_bound, answered(ledger)) == (10, 4, set(KEYS))
     lost = next(batch for batch in ledger.batches.all() if batch.status == "lost")
-    assert (lost.remote, lost.certain, "somebody else's" in lost.note) == (stranger, False, True)
+    assert (lost.remote, lost.certain, "another client" in lost.note) == (stranger, False, True)
 
 
 def test_a_deadline_leaves_the_batches_where_they_are_and_a_later_run_of_other_calls_collects_them(ledger, house):
@@ -226,7 +226,7 @@ def test_sigterm_ends_the_waiting_and_not_the_batches(ledger, house):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert cancel_batches(ledger, {"house": house.maker}) == 3
     assert sorted(house.cancelled) == house.remotes()
-    # one that may be somebody else's is not cancelled
+    # one that may be another client's is not cancelled
     ledger.batches.submitted(ledger.batches.all()[0].label, house.remotes()[0], certain=False)
     assert cancel_batches(ledger, {"house": house.maker}) == 2
 
@@ -235,9 +235,9 @@ def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
     house.polls = FOREVER
     run(ledger, house, ASKED[:4], deadline_s=0.01)
     model = Scripted(lambda spec: f"reply to {spec.key}")
-    with pytest.raises(LedgerError, match="1 of the calls to be asked are in batches under way; collect"):
+    with pytest.raises(LedgerError, match="1 of the planned calls are in batches in progress; collect"):
         run_calls(ledger, ASKED[3:], {"house/one": model})
-    with pytest.raises(LedgerError, match="4 of the calls to be asked are in batches"):
+    with pytest.raises(LedgerError, match="4 of the planned calls are in batches"):
         run_worker(ledger, {"house/one": model})
     assert (run_calls(ledger, ASKED[4:], {"house/one": model}).made, len(model.asked)) == (6, 6)
     house.polls = 0

@@ -183,8 +183,8 @@ REPLY_DAMAGE = {
     "update objects set bytes = cast('text' as text) where kind = 'reply'": "stored as str",
     "update objects set codec = 'lzma' where kind = 'reply'": "unknown codec 'lzma'",
     "delete from objects where kind = 'reply'": "its object .* is gone",
-    "update replies set facts = x'ff'": "its facts are no text",
-    "update replies set facts = cast(facts as text)": "its facts are no text",
+    "update replies set facts = x'ff'": "its facts are not text",
+    "update replies set facts = cast(facts as text)": "its facts are not text",
     "update replies set number = x'00'": "does not match its seal",
     "update replies set facts = cast(replace(facts, '41', '42') as blob)": "does not match its seal",
     "update replies set object = (select sha256 from objects where kind = 'prompt')": "match its seal",
@@ -331,12 +331,12 @@ def test_what_is_no_ledger_of_ours_is_refused_and_left_alone(path, tmp_path):
     path.touch()
     refused("there is no ledger here", create=False)
     path.write_bytes(b"not at all" * 100)
-    refused("is no ledger")
+    refused("is not a ledger")
     for table in ("songs (name text)", "meta (colour text)", "meta (name text, value text)"):
         path.unlink()
         with closing(sqlite3.connect(path)) as raw:
             raw.execute(f"create table {table}")
-        refused("is a database but no ledger of ours")
+        refused("is a database but not a ledger")
     path.unlink()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA journal_mode=WAL")
@@ -351,7 +351,7 @@ def test_what_is_no_ledger_of_ours_is_refused_and_left_alone(path, tmp_path):
     path.touch()
     answered(path, calls(200))  # so is that of an empty file
     path.write_bytes(path.read_bytes()[:40_000])
-    with pytest.raises(LedgerError, match=r"is damaged|is no ledger"), Ledger.open(path) as ledger:
+    with pytest.raises(LedgerError, match=r"is damaged|is not a ledger"), Ledger.open(path) as ledger:
         list(ledger.replies([spec.key for spec in calls(200)]))
 
 
@@ -403,7 +403,7 @@ def test_a_second_run_is_refused_by_name_and_the_lock_dies_with_its_holder(ledge
     lock = path.with_name("ledger.db.lock")
     lock.unlink()
     lock.mkdir()
-    with pytest.raises(LedgerError, match="the store refused: Is a directory"), ledger.exclusive():
+    with pytest.raises(LedgerError, match="the database refused: Is a directory"), ledger.exclusive():
         pass
 
 

@@ -144,7 +144,7 @@ BOMB = http(b"\x1f\x8b" + b"\0" * 500, headers="Content-Encoding: gzip\r\n")
         (http("Traceback: secret", status="500 Oops"), "status", "status 500"),
         (http("", status="404 Not Found"), "status", "status 404"),
         (MOVED, "redirect", "status 307: redirects are not followed"),
-        (BOMB, "encoding", "content encoding 'gzip' was not asked for"),
+        (BOMB, "encoding", "content encoding 'gzip' was not requested"),
         (http(DECISION[:20], length=len(DECISION)), "cut", f"20 of {len(DECISION)} bytes arrived"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "cut", "ended before the answer did"),
         (b"", "cut", "ended before the answer did"), (b"SSH-2.0-OpenSSH_9.6\r\n", "not HTTP", "BadStatusLine"),
@@ -315,7 +315,7 @@ def test_a_token_that_is_none_is_said_before_anything_is_sent(value, monkeypatch
         monkeypatch.setenv("DESK_TOKEN", value)
     del value
     with serving(http(DECISION)) as server:
-        with pytest.raises(ModelError, match="DESK_TOKEN, named by token_env, holds no bearer token") as caught:
+        with pytest.raises(ModelError, match="DESK_TOKEN, named by token_env, contains no bearer token") as caught:
             asked(HttpAgent(server.url), agent_call(server.name, token_env="DESK_TOKEN"))
         frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
     ours = [line for frame in frames.stack if "test_" not in frame.filename for line in (frame.locals or {}).values()]
@@ -479,7 +479,7 @@ def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modul
         ("desk_missing:decide", "cannot be loaded: there is no module 'desk_missing' .*PYTHONPATH=FOLDER"),
         ("desk_agents:missing", "cannot be loaded: AttributeError"),
         ("desk_broken:decide", "cannot be loaded: RuntimeError: no licence"),
-        ("desk_agents:number", r"is no callable \(got int\)"),
+        ("desk_agents:number", r"is not callable \(got int\)"),
     ):
         agent = PythonAgent(name)
         attempts = (http_agent.load_agent, name), (check_ready, agent), (partial(asked, agent), agent_call("python/x"))

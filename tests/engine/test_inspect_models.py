@@ -164,7 +164,7 @@ def test_failures_are_told_by_the_rules_of_our_own_clients(keyed, monkeypatch):
         (answer({"error": {"message": "slow"}}, 429, {"Retry-After": "7"}), True, 7.0, False, "too many requests"),
         (answer({"error": {"message": "no"}}, 401), False, None, True, "OPENAI_API_KEY was refused"),
         (answer({"error": {"code": "insufficient_quota"}}, 429), False, None, True, "no money or quota"),
-        (page(404), False, None, False, "is no API"), (echo_headers(400), False, None, False, "request was refused"),
+        (page(404), False, None, False, "not an API"), (echo_headers(400), False, None, False, "request was refused"),
         (answer(long, 400), False, None, False, "the prompt is too long for"),
     ):  # fmt: skip
         with serving(step) as server:

@@ -330,9 +330,9 @@ FAILURES = {
         (400, openai_error("temperature is not supported"), "refused .400.*temperature is not"),
         (413, openai_error("Too long."), "the prompt is too long"), (400, openai_error("x" * 5000), "x{200}"),
         (200, RESPONSE | {"status": "failed", "error": {"code": "invalid_prompt", "message": "No."}}, "refused .400."),
-        (200, RESPONSE | {"output": None}, "none of the Responses API; .*openai-chat/NAME"),
+        (200, RESPONSE | {"output": None}, "not a reply of the Responses API; .*openai-chat/NAME"),
     ],
-    (CHAT, None): [(200, {"choices": one}, "is none of the Chat Completions API")
+    (CHAT, None): [(200, {"choices": one}, "is not a reply of the Chat Completions API")
                    for one in (None, [], [7], [{"message": None}])],
     (CLAUDE, None): [
         (400, claude_error(BAD, "temperature: Extra inputs are not permitted"), "refused .400.*Extra in"),

@@ -79,7 +79,7 @@ def test_the_end_says_what_was_spent_and_the_next_run_knows_it(ledger):
     summary = run_calls(ledger, calls(9), {NAME: Billed()}, concurrency=1, budget=budget(1.0), **QUICK)
     assert (summary.made, summary.left, summary.interrupted) == (3, 6, False)
     (line,) = summary.stopped
-    assert line.startswith("budget of 1.00 USD would be passed: 0.90 spent, 0.00 under way")
+    assert line.startswith("budget of 1.00 USD would be exceeded: 0.90 spent, 0.00 under way")
     assert "the next call needs up to 0.30" in line
     assert "raise --budget" in line
     summary = run_worker(ledger, {NAME: Billed()}, concurrency=4, budget=budget(1.6), **QUICK)  # a worker too

@@ -230,7 +230,7 @@ def test_a_provider_that_keeps_failing_or_has_no_credit_is_not_asked_any_more_an
     summary = run_calls(ledger, asked, models, concurrency=4, patience=CircuitBreakerPolicy(10, 0.05), **QUICK)
     assert (summary.made, len(broke.asked), summary.interrupted) == (50, 4, False)
     acme, bank = sorted(summary.stopped)
-    kept = "stopped asking it; every reply so far is kept, run the same command to go on"
+    kept = "stopped asking it; every reply so far is kept; run the same command to resume"
     assert acme.startswith("acme: ")
     assert acme.endswith(f"calls in a row failed (last: overloaded (503)); {kept}")
     assert bank == f"bank: the account is empty; {kept}"
@@ -288,7 +288,7 @@ def test_the_provider_is_in_the_name_and_no_address_that_is_none_is_shown():
 # States of the breaker, at times that the test sets
 
 BUSY = ModelError("busy (503)", retryable=True)
-STOPPED = "stopped asking it; every reply so far is kept, run the same command to go on"
+STOPPED = "stopped asking it; every reply so far is kept; run the same command to resume"
 
 
 def failing(times, *, failures=3, now=0.0, error=BUSY):

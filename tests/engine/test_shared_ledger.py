@@ -56,7 +56,7 @@ def test_it_is_there_for_the_next_to_open_and_strangers_and_other_versions_are_r
     with pytest.raises(LedgerError, match="there is no ledger here"):
         Ledger.open(database, create=False)
     change(database, "create table songs (name text)")
-    with pytest.raises(LedgerError, match="is a database but no ledger of ours"):
+    with pytest.raises(LedgerError, match="is a database but not a ledger"):
         Ledger.open(database)
     change(database, "drop table songs")
     with Ledger.open(database) as ledger:
@@ -359,7 +359,7 @@ def test_what_others_hold_is_not_in_a_batch_and_one_run_of_batches_is_at_work_at
     house = House(tmp_path)
     shared.plan(ASKED)
     claims = claim(shared.leases, "somebody", 2)
-    refused = pytest.raises(LedgerError, match="somebody else is at work on its batches")
+    refused = pytest.raises(LedgerError, match="another process is collecting its batches")
     with Ledger.open(database) as other, other.batches.exclusive(), refused:
         run(shared, house)
     done = run(shared, house)

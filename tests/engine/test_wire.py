@@ -84,7 +84,7 @@ def test_where_a_call_goes_and_with_which_key_and_what_is_missing_is_said_before
         ({}, {}, "acme/m-1 needs a key: set the environment variable ACME_KEY or ACME_OLD_KEY"),
         (here | {"api_key_env": "MINE"}, {"ACME_KEY": KEY}, "set the environment variable MINE"),
         ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "https://u:s3cret@h"}, "ACME_BASE_URL: must be http"),
-        ({}, {"ACME_KEY": "naïve-key"}, "ACME_KEY holds no key"),
+        ({}, {"ACME_KEY": "naïve-key"}, "ACME_KEY contains no key"),
     ):
         with pytest.raises(ModelError, match=reason) as caught:
             transports.transport(HOME, call(**args), environ)
@@ -167,7 +167,7 @@ def test_an_attempt_that_failed_keeps_nothing_of_the_request():
     ours = ModelError("as it is", retryable=False)
     assert failed(ours) is ours
     found = as_model_error(StatusError(401), replace(AT, key=None, key_env="no key", base_url="http://h/v1"))
-    assert "http://h/v1 wants a key (401); name its environment variable in args.api_key_env" in str(found)
+    assert "http://h/v1 requires a key (401); name its environment variable in args.api_key_env" in str(found)
 
 
 def test_every_failure_is_one_line_that_says_what_to_do():

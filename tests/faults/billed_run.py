@@ -4,8 +4,7 @@ Everything is imported once; each job, a line of JSON, is done in a fork, whose 
 waits for one and prints its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls,
 a ``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the
 number that are ``survived``), by how many seconds the clock of its machine is wrong (``shift``), and whether it is a
-``worker`` on what is planned and not a run.
-"""
+``worker`` on what is planned and not a run."""
 
 from __future__ import annotations
 

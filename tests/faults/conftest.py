@@ -1,7 +1,6 @@
 """Faults: a few of each kind in every run of the tests, and all of them with ``--long-faults``.
 
-The notes of a long run are in ``results.json`` beside this file; ``docs/generate.py faults`` makes a page of them.
-"""
+The notes of a long run are in ``results.json`` beside this file; ``docs/generate.py faults`` makes a page of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """A provider that fails in every way at once, or a full disk: nothing is lost, waits are kept, attempts end, and the
-fault is named in one line.
-"""
+fault is named in one line."""
 
 from __future__ import annotations
 

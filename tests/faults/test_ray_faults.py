@@ -221,7 +221,7 @@ def test_who_has_no_token_is_not_let_in_and_nobody_may_be_at_the_address(nodes, 
     assert "Authentication" in nodes.refused(RAY_AUTH_TOKEN_PATH=str(other))
     assert "Authentication" in nodes.refused(RAY_AUTH_MODE="disabled")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(other))
-    with pytest.raises(AssayError, match=r"Ray did not let us in within 8 s.*RAY_AUTH_TOKEN_PATH"):
+    with pytest.raises(AssayError, match=r"Ray did not accept the connection within 8 s.*RAY_AUTH_TOKEN_PATH"):
         map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=nodes.address, stall_s=8.0)
     who = "2 nodes and 1 run, without the token of the head node or with another"
     note("Ray without the token", who, "none let in; each ends with an error that says so")

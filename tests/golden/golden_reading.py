@@ -111,8 +111,7 @@ def _float(value: float) -> str:
 
     A rebuilt sum may add in another order, and another processor or BLAS does: that moves p-values of length contrasts
     by up to 2e-12 of itself (measured, without AVX), and leaves 1e-16 where there was 0. Of twelve digits the last then
-    turns in eleven artefacts, of nine in none. Another formula, seed or rounding moves more than that.
-    """
+    turns in eleven artefacts, of nine in none. Another formula, seed or rounding moves more than that."""
     return f"{0.0 if abs(value) < 1e-12 else value:.8e}"
 
 
@@ -183,8 +182,7 @@ _TALLY: Final = re.compile(r'href="#g-(headline|qualified|no-claim)"/></svg><spa
 
 def _page(path: Path) -> Iterator[str]:
     """Yield a page's statements: the level at each certificate, of its cards, in its bench and its tally, the values
-    that it shows, and its numbers of rows and links.
-    """
+    that it shows, and its numbers of rows and links."""
     text, level = path.read_text(encoding="utf-8"), ""
     for found in _CARD.finditer(text):
         level = found[1] or level

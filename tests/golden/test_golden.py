@@ -8,8 +8,7 @@ sha256. A number, a prompt or a plan hash moves only on purpose; then write the 
     python tests/golden/test_golden.py --dump FOLDER       # the lines themselves: dump before and after, and compare
 
 The plan hash of a season holds the version of assaymark, because the embedded market is part of it: a new version moves
-what hangs on it.
-"""
+what hangs on it."""
 
 from __future__ import annotations
 

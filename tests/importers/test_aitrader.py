@@ -261,7 +261,7 @@ def test_missing_files_broken_lines_and_numbers_beyond_any_book_are_named():
     for of, what in (
         (without, r"prices_crypto_daily\.csv: missing, and needed for 1 steps of agent_data_cr"),
         ({"prices_crypto_daily.csv": CRYPTO.encode()}, r"decisions\.jsonl: missing"),
-        (held | {"decisions.jsonl": b"\n"}, "holds no step"),
+        (held | {"decisions.jsonl": b"\n"}, "contains no step"),
         (given | {"prices_crypto_daily.csv": b"symbol,ts\n\xff"}, "not UTF-8"),
         (files(line(positions_after={"CASH": 1e300})), r"positions_after\.CASH"),
         (files(line(positions_after={"CASH": math.inf})), "."),

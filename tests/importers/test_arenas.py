@@ -122,7 +122,7 @@ def test_every_problem_of_the_conversations_at_once():
     assert nof1(odd, keep_going=True).report.good == 1
     for data, what in (
         (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
-        (b'{"conversations": []}', "holds no conversation"),
+        (b'{"conversations": []}', "contains no conversation"),
     ):  # fmt: skip
         assert what in told(IMPORTERS["nof1"].read, {"conversations.json": data})[0]
 
@@ -197,7 +197,7 @@ def test_every_problem_of_the_database_at_once_and_a_damaged_one_is_one_line():
     tables = {name: text.replace("llm_prompt, action", "action") for name, text in made_deepfund.TABLES.items()}
     del tables["signal"]
     said = told(IMPORTERS["deepfund"].read, made_deepfund.files({}, tables))
-    wanted = ["deepfund.db: holds no table signal", "deepfund.db decision: no column llm_prompt"]
+    wanted = ["deepfund.db: has no table signal", "deepfund.db decision: no column llm_prompt"]
     assert [one.partition(" (got")[0] for one in said] == wanted
 
 

@@ -184,7 +184,7 @@ def test_the_cutoff_is_read_in_order_and_never_from_the_deadline():
     ({"rationale_summary": ...}, r"submission\.rationale_summary: is missing"),
     ({"model_id": "a\nb"}, r"submission\.model_id: cannot be a name: 1 to 120 characters, "),
     ({"portfolio": []}, r"submission\.portfolio: needs at least 1 \(got 0\)"),
-    ({"portfolio": [{**HELD[0], "option_id": "TULIPS"}]}, r"is none of the round's options \(got 'TULIPS'\)"),
+    ({"portfolio": [{**HELD[0], "option_id": "TULIPS"}]}, r"is not one of the round's options \(got 'TULIPS'\)"),
     ({"portfolio": [HELD[0], HELD[0]]}, r"names 'GOLD' twice"),
     ({"portfolio": [{**h, "allocation_pct": 80} for h in HELD]}, r"sum to 160 \(allowed at most 100\)"),
     ({"replicate_index": 2}, r"replicate_index: exceeds replicate_count"),
@@ -199,7 +199,7 @@ def test_the_cutoff_is_read_in_order_and_never_from_the_deadline():
     ({"shape": "weights-v2", "candidate_ledger": [CANDIDATE, CANDIDATE]}, "candidate_ledger: names 'GOLD' twice"),
     ({"shape": "weights-v3", "metadata": {"portfolio_v3": {
         **V3, "candidate_assessments": [{**V3["candidate_assessments"][0], "option_id": "X"}]}}},
-     "candidate_assessments: is none of"),
+     "candidate_assessments: is not one of"),
 ])  # fmt: skip
 def test_a_wrong_field_is_named_with_line_value_and_what_is_allowed(changes, message):
     with pytest.raises(InputError, match=message):
@@ -208,7 +208,7 @@ def test_a_wrong_field_is_named_with_line_value_and_what_is_allowed(changes, mes
 
 @pytest.mark.parametrize(("line", "message"), [
     (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"), (b"[1]", r"line 2: must be an object \(got list\)"),
-    (b'{"a": 1, "a": 2}', r"line 2: key 'a' stands twice"), (b'{"a": NaN}', r"line 2: NaN is not a number"),
+    (b'{"a": 1, "a": 2}', r"line 2: key 'a' occurs twice"), (b'{"a": NaN}', r"line 2: NaN is not a number"),
     (b'{"a": "\xff"}', r"line 2: not UTF-8"), (b"[" * 100_000, r"line 2: (nested too deep|not JSON)"),
     (b'{"submission": 3}', r"line 2, submission: must be an object \(got int\)"),
 ])  # fmt: skip
@@ -226,11 +226,11 @@ def test_what_does_not_fit_together_is_refused():
         (None, [record(), record()], "line 2, submission.model_id: named twice on one round",
          "(first at decisions.jsonl.gz line 1)"),
         (None, [line], f"submission.round_id: is another round's (got '{FAR}')"),
-        ([context(), context()], None, "line 2, round_id: stands twice"),
+        ([context(), context()], None, "line 2, round_id: occurs twice"),
         ([{**context(), "prompt.md": 3}], None, "line 1, prompt.md: must be text (got int)"),
         ([context("final")], [record(round_id="final")], "line 1, round_id: must hold a date"),
         ([context(**{"hashes.json": '{"algorithm": "sha256", "files": {}, "files": {}}'})], None,
-         "hashes.json: key 'files' stands twice"),
+         "hashes.json: key 'files' occurs twice"),
         ([context(**{"unknown_file.csv": "a,b\n", "briefing.html": "x"})], None,
          f"line 1 ({ROUND}), unknown_file.csv: unknown key (allowed: round_id, briefing.md, ",
          "exit_prices.csv)", ", briefing.html: unknown key", "1 decisions without a context: their round is broken"),
@@ -243,7 +243,7 @@ def test_what_does_not_fit_together_is_refused():
     assert text.count("no such round") == 1
     assert f"line 2, round_id: a record without a context: no such round (got '{FAR}') and 2 more" in text
     empty = {**packed([context()], [record(), *other]), "contexts.jsonl.gz": b"\n"}
-    with pytest.raises(InputError, match=r"^capitalbench: contexts\.jsonl\.gz: holds no round: no line"):
+    with pytest.raises(InputError, match=r"^capitalbench: contexts\.jsonl\.gz: contains no round: no line"):
         import_capitalbench(empty)
 
 
@@ -259,14 +259,14 @@ EVIDENCE = "universe_quality_evidence.json"
     ("options.yaml", "options: []", r"options\.yaml, options"),
     ("options.yaml", "a: &x 1\noptions: *x", r"aliases \(\*name\) are not read"),
     ("options.yaml", "!!python/object/apply:os.getcwd []", r"options\.yaml: not YAML"),
-    ("options.yaml", OPTIONS + OPTIONS.partition("\n")[2], r"an option id stands twice"),
+    ("options.yaml", OPTIONS + OPTIONS.partition("\n")[2], r"an option id occurs twice"),
     ("manifest.yaml", "x: 1", r"manifest\.yaml, round_id"),
     ("manifest.yaml", manifest(FAR), r"manifest\.yaml, round_id: is another round's|another round's"),
     ("manifest.yaml", manifest(ROUND, notes="x", created_at="'noon'"), r"manifest\.yaml, created_at: must be a time"),
-    (TABLE, RETURNS.replace("GOLD", "TULIPS"), r"line 3, option_id: is none of"),
+    (TABLE, RETURNS.replace("GOLD", "TULIPS"), r"line 3, option_id: is not one of"),
     (TABLE, RETURNS.replace("-0.031", "much"), r"line 3, return_7d: must be a finite"),
     (TABLE, RETURNS.replace("rank_7d", "omen"), r"unknown column 'omen'"),
-    (TABLE, RETURNS + RETURNS.splitlines()[1], r"line 5, option_id: stands twice"),
+    (TABLE, RETURNS + RETURNS.splitlines()[1], r"line 5, option_id: occurs twice"),
     (TABLE, RETURNS.replace("2026-05-15", "2026-05-22"), r"a fact from the future"),
     (TABLE, RETURNS.replace("2026-05-15", "Friday"), r"must be a day"),
     (TABLE, "option_id,a\nGOLD", r"universe_trailing_returns\.csv, line 2: has 1 cells"),
@@ -274,7 +274,7 @@ EVIDENCE = "universe_quality_evidence.json"
      r"(?s)line 2: has 12 cells \(the header has 14\).*line 3: has 12 cells \(the header has 14\)"),
     (EVIDENCE, "{}", r"universe_quality_evidence\.json, "),
     (EVIDENCE, quality().replace("GOLD", "TULIPS"), r"rows\.option_id: is none"),
-    (EVIDENCE, quality().replace("GOLD", "SP500"), r"rows\.option_id: stands twice"),
+    (EVIDENCE, quality().replace("GOLD", "SP500"), r"rows\.option_id: occurs twice"),
 ])  # fmt: skip
 def test_a_broken_round_is_named(name, text, message):
     beside = {"briefing.md": "none"} if "created_at" in message else {}

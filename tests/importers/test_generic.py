@@ -94,7 +94,7 @@ def test_a_wrong_row_is_named(old, new, message):
     ({"map": None}, r"one column map is needed \(got none\)"), ({"map": "a ="}, r"map\.toml: not TOML"),
     ({"map": MAP.replace("[files]", "[file]")}, r"files: is missing(?s:.*)file: unknown key; did you mean 'f"),
     ({"d": None}, r"d\.csv: missing, though the map names it"),
-    ({"d": HEAD.replace("maker", "agent") + ONE}, r"column 'agent' stands twice"),
+    ({"d": HEAD.replace("maker", "agent") + ONE}, r"column 'agent' occurs twice"),
     ({"d": b"\xff\xfe"}, r"d\.csv: is text in UTF-16"), ({"d": b"\x1f\x8bnonsense"}, r"d\.csv: damaged gzip"),
     ({"d": HEAD + ONE.replace("A grew", '"A" grew')}, r"d\.csv line 2: not CSV"),
     ({"d": HEAD + ONE + '"r2,\n' + TWO}, r"line 3: not CSV: a quote is opened here and .*; lines 3 to 4 are lost"),
@@ -106,7 +106,7 @@ def test_a_wrong_row_is_named(old, new, message):
     ({"o": OUTCOMES.replace("value", "result")}, r"o\.csv: no column 'value'"),
     ({"o": OUTCOMES.replace("0.02", "up")}, r"o\.csv line 2, value: must be a finite number"),
     ({"map": ALONE.replace('"sure"', '"sure"\nprompt = "size"').replace('weight = "size"\n', "")},
-     "'m1' already stands for another prompt"),
+     "'m1' already identifies another prompt"),
     ({"map": MAP.replace('confidence = "sure"', 'step = "sure"\naction = "risks"').replace('risk = ["risks"]', "")},
      r"sure: must be a whole number \(got 0\.6\)(?s:.*)risks: must be one of buy"),
 ])  # fmt: skip

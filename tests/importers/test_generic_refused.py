@@ -108,7 +108,7 @@ def test_weights_beyond_leverage_are_refused_with_advice():
 
 def test_an_unreadable_decisions_file_is_one_problem_and_a_record_without_text_to_judge_says_so():
     for rows, cause in (
-        ("", "d.csv: empty: a header row is needed"), (HEAD, "d.csv: holds no decision: no row below the header"),
+        ("", "d.csv: empty: a header row is needed"), (HEAD, "d.csv: contains no decision: no row below the header"),
         (HEAD + "x,y\n", "d.csv line 2: has 2 cells (the header has 10)"),
         (HEAD.replace("why", "thesis") + ONE + TWO, "d.csv: no column 'why' (got round, at, agent, maker, seen, "),
     ):  # fmt: skip

@@ -33,7 +33,7 @@ def test_days_moments_marks_and_bad_bytes():
     assert read.yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}  # yaml dates stay text
     assert read.parse_day("2026-05-01") == date(2026, 5, 1)
     assert read.parse_time("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
-    with pytest.raises(ValueError, match="is no time that UTC can name"):
+    with pytest.raises(ValueError, match="is not a time that UTC can represent"):
         read.parse_time("0001-01-01T00:00:00+14:00")
     assert read.text_of("x", b"\xef\xbb\xbfa") == "a"
     with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
@@ -70,7 +70,7 @@ def test_lines_are_those_of_an_editor_and_every_bad_row_is_named():
     wrong = [(5, "not CSV: ',' expected after '\"'"), (7, "has 1 cells (the header has 2)")]
     assert rows('a,b\n\n1,"x\ny"\n"x" y,2\n3,4\n5\n') == (good, wrong)
     assert rows("a;b\n1;2,5\n;\n") == ([(2, {"a": "1", "b": "2,5"})], [])
-    with pytest.raises(ValueError, match="stands twice in the header"):
+    with pytest.raises(ValueError, match="occurs twice in the header"):
         rows("a,a\n1,2\n")
 
 
@@ -118,7 +118,7 @@ def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):
         (tmp_path / folder).mkdir()
     for folder, said in (
         ("nowhere", r"nowhere: does not exist; give the folder that holds contexts\.jsonl"),
-        ("file", "is not a folder"), ("empty", "holds no file for capitalbench"),
+        ("file", "is not a folder"), ("empty", "contains no file for capitalbench"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             capitalbench.files(tmp_path / folder)

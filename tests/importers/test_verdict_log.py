@@ -168,8 +168,8 @@ def test_calls_again_in_one_order_and_in_trials():
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("", "log.csv: is empty; a header row or JSON is needed"), (HEAD, "log.csv: has a header and no rows"),
-    (HEAD.strip(), "log.csv: has a header and no rows"),
+    ("", "log.csv: is empty; a header row or JSON is needed"), (HEAD, "log.csv: has a header but no rows"),
+    (HEAD.strip(), "log.csv: has a header but no rows"),
     ('{"judge": "j"}\n', "question: no column for it (the log has judge; known are question_id"),
     (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2, column question_id: not UTF-8 (byte 0xff"),
     (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "line 3: has 4 cells (the header has 5; it begins 'j'); add"),
@@ -177,10 +177,10 @@ def test_calls_again_in_one_order_and_in_trials():
     (HEAD.replace("judge", "jugde") + ONE, "is it 'jugde'?; name it in the map: judge = ..."),
     (HEAD.replace("slot2_model", "slot2_modle") + ONE, "is it 'slot2_modle'?"),
     ("winner," + HEAD + "1," + ONE, "verdict: could be any of verdict, winner; say which in the map"),
-    (HEAD + "j,q1,x,y,win\nj,q2,x,y,win\n", "line 2, verdict: 'win' in 2 rows is no verdict; known are 1, 2, tie"),
-    (HEAD + "j,q1,x,y,z\nj,q2,x,z,1\n", "line 2, verdict: 'z' is no verdict"),
-    (HEAD + "j,q1,x,y,\n", "line 2, verdict: '' is no verdict"),
-    (HEAD + "j,q1,x,y,3\n", "line 2, verdict: '3' is no verdict"),
+    (HEAD + "j,q1,x,y,win\nj,q2,x,y,win\n", "line 2, verdict: 'win' in 2 rows is not a recognised verdict; expected"),
+    (HEAD + "j,q1,x,y,z\nj,q2,x,z,1\n", "line 2, verdict: 'z' is not a recognised verdict"),
+    (HEAD + "j,q1,x,y,\n", "line 2, verdict: '' is not a recognised verdict"),
+    (HEAD + "j,q1,x,y,3\n", "line 2, verdict: '3' is not a recognised verdict"),
     (HEAD + " ,q1,x,y,1\n", "line 2, judge: is empty; a value is needed"),
     (HEAD + ONE + "j,q1,,y,1\n", "line 3, slot_1: is empty; a value is needed"),
     (HEAD + "j\x1b[2J,q1,x,y,1\n", "line 2, judge: the name of a judge may hold no control characters"),
@@ -235,7 +235,7 @@ def test_all_problems_at_once_few_of_each_kind_and_the_rest_counted():
     ):  # fmt: skip
         assert any(one in line for line in said)
     said = refused(HEAD + "".join(f"j,q{k},x,y,w{k}\n" for k in range(50)))
-    assert (said.splitlines()[-1].strip(), said.count("is no verdict")) == ("and 30 more", LISTED)
+    assert (said.splitlines()[-1].strip(), said.count("is not a recognised verdict")) == ("and 30 more", LISTED)
     assert refused(HEAD + "j,q\n" * 30).splitlines()[-1].strip() == "and 10 more"
 
 

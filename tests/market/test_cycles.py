@@ -116,7 +116,7 @@ def test_minutes_of_a_file_make_cycles_where_an_hour_is_complete(tmp_path):
     message = "regime may: no complete stretch of 60 minutes of two instruments"
     refused(message, cycles, ("may",), count=1, source=broken, error=NotMeasurableError)
     source = minutes(tmp_path, ROWS, windows={"june": (date(2041, 6, 1), date(2041, 6, 30))})
-    refused("june: holds no bar", source.days_of, "june")
+    refused("june: contains no bar", source.days_of, "june")
     refused("unknown regime 'july'", source.days_of, "july", error=UnknownNameError)
 
 
@@ -126,7 +126,7 @@ def test_minutes_of_a_file_make_cycles_where_an_hour_is_complete(tmp_path):
     ([bar(0, "X", 5.0, high=4.9)], HEAD, "high, low: 1 bars do not hold their own open and close"),
     ([bar(0, "X", 5.0), bar(0, "X", 5.1)], HEAD, "X: has two bars at one time"),
     ([bar(0, "X", 5.0).replace("Z", "")], HEAD, "time: must be times with a zone"),
-    ([bar(0, "X", 5.0).replace(",5.0,", ",five,")], HEAD, "open: holds something that is not a number"),
+    ([bar(0, "X", 5.0).replace(",5.0,", ",five,")], HEAD, "open: contains a value that is not a number"),
     (["<html><body>Too many requests</body></html>"], "<!doctype html>", "is a web page"),
     ([bar(0, "X", 5.0) + ",shares"], HEAD + ",class", "X: class must be one of equity"),
 ])  # fmt: skip

@@ -93,7 +93,7 @@ def test_the_same_snapshot_again_changes_nothing_and_another_is_refused(tmp_path
     before, later = files(tmp_path), dataclasses.replace(ORIGIN, retrieved_at=datetime.now(UTC))
     market.write_snapshot(tmp_path, market.snapshot_of(small(), "small", later))
     refused("also called", stored, tmp_path, 1)
-    refused("give a new folder for", stored, tmp_path, 0, "other")
+    refused("use a new folder for", stored, tmp_path, 0, "other")
     assert files(tmp_path) == before
     refused("cannot write", stored, tmp_path / "snapshot.json", error=LedgerError)  # no folder
 
@@ -109,7 +109,7 @@ def test_damage_is_named_and_the_same_snapshot_repairs_it(tmp_path, store, harm)
             flipped = data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
             (folder / name).write_bytes(flipped if harm == "flip" else data[:-9])
         elif name == "snapshot.json":
-            refused("holds no market snapshot", market.open_history, folder)
+            refused("contains no market snapshot", market.open_history, folder)
             continue
         refused(name, market.read_snapshot, folder, error=LedgerError)
         refused(name, market.open_history, folder, error=LedgerError)
@@ -138,7 +138,7 @@ def test_a_kill_while_writing_leaves_no_snapshot(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fsync)
         refused("killed", stored, tmp_path, error=KeyboardInterrupt)
-    refused("holds no market snapshot", market.read_manifest, tmp_path)
+    refused("contains no market snapshot", market.read_manifest, tmp_path)
     stored(tmp_path)
     assert market.open_history(tmp_path).days.size == DAYS.size
 

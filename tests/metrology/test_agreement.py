@@ -296,7 +296,7 @@ def test_sums_say_what_the_rows_say_on_any_whole_scale(levels, agreement):
 def test_limits_in_points_grow_with_the_scale_and_plans_keep_their_hashes():
     with pytest.raises(mt.NotStreamableError, match=r"scores on 0\.\.100 have too many levels"):
         mt.sums_of(rows(int, levels=(0, 100)), dimensions=DIMENSIONS, scale=(0, 100))
-    with pytest.raises(InputError, match=r"usable scores lie in 1\.\.10 \(got 11"):
+    with pytest.raises(InputError, match=r"scores must be in 1\.\.10 \(got 11"):
         mt.table_from_arrow(rows(lambda x: x + 6), dimensions=DIMENSIONS, scale=(1, 10))
     plain, ten = study_of(), study_of((1, 10), "[cells]\nhalo = 0.2\n")
     assert (ten.cells.substance, ten.cells.verbosity, ten.cells.halo, ten.inference.mde_sd) == (0.675, 1.125, 0.2, 2.25)

@@ -133,7 +133,7 @@ def test_rows_of_a_bare_table_that_are_not_there_were_not_asked_for():
         shares = {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0}
         assert found.missing() == ({"a": 4 / 8, "bb": 1 / 7}, shares)
     rows[0]["risk"] = float("inf")
-    with pytest.raises(InputError, match=r"row 1, risk: usable scores lie in 1..5 \(got inf\)"):
+    with pytest.raises(InputError, match=r"row 1, risk: scores must be in 1..5 \(got inf\)"):
         table_of(rows, dimensions="risk,style")
 
 
@@ -232,7 +232,7 @@ def test_the_one_score_needs_no_name(name):
     # A score that is no number is an error of that score, and not a table without one.
     values = texts.column(name).to_pylist()
     broken = texts.set_column(6, name, pa.array([*values[:2], "inf", *values[3:]]))
-    with pytest.raises(InputError, match=f"row 3, {name}: text where scores belong \\(got 'inf'\\)"):
+    with pytest.raises(InputError, match=f"row 3, {name}: text in a column of scores \\(got 'inf'\\)"):
         columns.read_scores(broken)
 
 
@@ -258,7 +258,7 @@ def test_columns_of_other_names_and_two_that_are_called_scores():
         columns.read_scores(two)
     worded = two.set_column(7, "rating", pa.array(["good"] * K))
     assert columns.ScoreColumns.of(worded).dimensions == ("score",)
-    with pytest.raises(InputError, match=r"row 1, rating: text where scores belong"):
+    with pytest.raises(InputError, match=r"row 1, rating: text in a column of scores"):
         columns.read_scores(worded, dimensions=["rating"])
 
 
@@ -272,7 +272,7 @@ def test_everything_wrong_with_the_names_is_told_at_once():
     for part in (
         "tone: the table has no such column for a dimension (beside the documented columns it has risk, style, flag",
         *shadowed, "dimensions: the table has no such column", "risk: this dimension is named more than once",
-        "flag: must hold scores (got bool)", "row 1, note: text where scores belong (got 'fine')",
+        "flag: must hold scores (got bool)", "row 1, note: text in a column of scores (got 'fine')",
     ):  # fmt: skip
         assert any(one.startswith(part) for one in told), part
     # Many numeric columns are counted.
@@ -288,7 +288,7 @@ def test_everything_wrong_with_the_names_is_told_at_once():
     (b"", "is empty"), (b"   \n", "is empty"), (b"[{}]", "objects without a key"),
     (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
     (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
-    (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
+    (b"PAR1 is no parquet", "is not a Parquet file, or is damaged"),
     (b"ARROW1 is no arrow", "cannot be read as a table"), (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
     (b"tr\xff,agent\nt,1\n", "UTF-8")
 ])  # fmt: skip
@@ -324,12 +324,12 @@ def wider(**columns: Any) -> pa.Table:
     (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
     (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
     (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"), (TABLE, "names of dimensions have"),
-    (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
+    (changed(0, risk="6"), r"row 1, risk: scores must be in 1..5 \(got '6'\)"),
     (changed(0, risk="0.5"), r"got '0.5'"),
-    (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
-    (wider(x=[float("inf")] * K), r"row 1, x: usable scores lie in 1..5 \(got inf\)"),
-    (changed(2, risk="four"), r"row 3, risk: text where scores belong \(got 'four'\)"),
-    (changed(2, risk="4,5"), "text where scores belong"),
+    (changed(0, risk="inf"), r"row 1, risk: text in a column of scores \(got 'inf'\)"),
+    (wider(x=[float("inf")] * K), r"row 1, x: scores must be in 1..5 \(got inf\)"),
+    (changed(2, risk="four"), r"row 3, risk: text in a column of scores \(got 'four'\)"),
+    (changed(2, risk="4,5"), "text in a column of scores"),
     (changed(2, trial="one"), r"row 3, trial: text where whole numbers belong \(got 'one'\)"),
     (changed(2, trial="1.5"), r"row 3, trial: must be a whole number of at least 1 \(got '1.5'\)"),
     (changed(2, trial=None), r"row 3, trial: must be a whole number of at least 1 \(got nothing\)"),

@@ -401,7 +401,7 @@ def test_damage_and_files_that_cannot_be_summed_are_errors_with_their_names(tmp_
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], b"no table", b""):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="is no Parquet file, or it is damaged") as caught:
+        with pytest.raises(InputError, match="is not a Parquet file, or is damaged") as caught:
             mt.partition_sums(given)
         assert caught.value.source == str(path)
     gone, repeated = {**given, "path": str(tmp_path / "gone.parquet")}, given_of(tmp_path, rows(replicate=1))

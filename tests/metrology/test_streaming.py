@@ -313,8 +313,8 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
 
 
 @pytest.mark.parametrize(("table", "message"), [
-    (changed("risk", 4, 6), r"row 5, risk: usable scores lie in 1..5 \(got 6\)"),
-    (changed("risk", 4, 0), r"row 5, risk: usable scores lie in 1..5 \(got 0\)"),
+    (changed("risk", 4, 6), r"row 5, risk: scores must be in 1..5 \(got 6\)"),
+    (changed("risk", 4, 0), r"row 5, risk: scores must be in 1..5 \(got 0\)"),
     (changed("risk", 4, 9_000), r"got 9000"), (changed("agent", 4, None), "row 5, agent: is empty"),
     (changed("cycle", 4, None), "row 5, cycle: is empty"),
     (changed("agent", 4, "other"), "one trajectory has one agent"),

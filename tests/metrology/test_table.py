@@ -36,10 +36,6 @@ def without(judgments, *gone, asked=True, status="refused", **more):
     return [replace(j, status=status, scores={}, **more) if lacks(j) else j for j in judgments if asked or not lacks(j)]
 
 
-def nothing_usable(judgments):
-    return [replace(j, status="refused", scores={}) for j in judgments]
-
-
 def test_trials_are_averaged_and_the_aggregate_is_the_mean_of_dimensions(small):
     decisions, judgments = small
     table = score_table(judgments, decisions)
@@ -100,7 +96,7 @@ def test_replicates_feed_the_noise_floor_only(small, one_decision, one_judgment)
 
 def test_everything_invalid_leaves_an_empty_table(small):
     decisions, judgments = small
-    table = score_table(nothing_usable(judgments), decisions)
+    table = score_table([replace(j, status="refused", scores={}) for j in judgments], decisions)
     assert (table.n, table.dimensions, table.scores.shape, table.stacked.shape) == (0, (), (0, 2, 0), (0, 2, 1))
     assert table.calls["reader"].reasons == {"no reason recorded": 4}
     assert (table.grades.values.shape, table.incomplete) == ((0, 2, 0), None)
@@ -133,8 +129,8 @@ def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
         "skeptic: one judge has one family (got east, west)",
         "birch.0001.1, auditor, trial 3: one result for each trial (got 2)",
         "ghost: judged, but not among the decisions",
-        "ash.0000.1, skeptic, trial 1: usable scores lie in 1..5 (got {'risk': 6.0})",
-        "birch.0001.1, clerk, trial 1: usable scores lie in 1..5",
+        "ash.0000.1, skeptic, trial 1: scores must be in 1..5 (got {'risk': 6.0})",
+        "birch.0001.1, clerk, trial 1: scores must be in 1..5",
         "round1#0: a cycle lies in one cluster (got w1, w9)",
         "ash.0000.1: one decision for each record id (got 2)",
     ):

@@ -25,8 +25,7 @@ Where the published numbers cannot all hold, the reading that keeps the conclusi
 
 How near: kappas within .003; means, gaps, terse shares, the correlation with length, the outside judge, repetition
 stability and the post-cutoff gap within .001; the anchor shift and its spreads within .015; quartiles within .025, but
-for the honest first one.
-"""
+for the honest first one."""
 
 # ruff: noqa: I001  # names in packed lines
 
@@ -137,8 +136,7 @@ def scored(readings: Floats, shares: Sequence[float], sums: Ints) -> Ints:
     """Whole scores 1 to 5 of ``readings`` [..., n] that add up to ``sums`` [...].
 
     A score counts the cut-offs that a reading has passed. Shifting all readings of a group passes one more cut-off at
-    a time, so that every sum between n and 5n is reached, and the records nearest to a cut-off are those that move.
-    """
+    a time, so that every sum between n and 5n is reached, and the records nearest to a cut-off are those that move."""
     cuts = stats.norm.ppf(np.cumsum(shares)[:-1])
     n = readings.shape[-1]
     missing = np.sort((cuts - readings[..., None]).reshape(*readings.shape[:-1], -1), axis=-1)
@@ -189,8 +187,7 @@ def repeated(scores: Ints, rng: np.random.Generator) -> Ints:
     """Three trials [A, R, T, cycles, D] of the claude judge, of the published repetition stability.
 
     One trial of one record gains a point on a dimension and one trial of another record of the same agent and regime
-    loses one on it, so that sums stay; as many such pairs are made as the stability asks for.
-    """
+    loses one on it, so that sums stay; as many such pairs are made as the stability asks for."""
     trials = np.repeat(scores[:, :, 0, None], 3, axis=2)
     aggregate = scores[:, :, 0].mean(axis=-1)
     each = (1 / D) ** 2 / 3  # variance within three trials of which one differs by one point on one dimension

@@ -251,8 +251,7 @@ def calibration(
 
     A pilot has three agents whose levels have the standard deviation ``spread``, and a leader that cannot be claimed
     yet. It is planned by `plan_calls_report` and then extended ``studies`` times from its truth, under the recommended
-    one of the options that add cycles.
-    """
+    one of the options that add cycles."""
     pairs: list[tuple[float, float]] = []
     for number in count(1):
         truth = _random_levels(spread, seed, number)

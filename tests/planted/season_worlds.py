@@ -26,8 +26,7 @@ class World:
     ``quality`` are the agents' hidden scores in points. All else are standard deviations in points: ``weeks`` of an
     agent between periods, with the lag-1 correlation ``serial``, ``noise`` of a judge between gradings of one text,
     ``decisions`` of an agent between replicates, ``taste`` of a judge for an agent in all of its periods. ``favour`` is
-    what the first judge gives to agents of its own family, ``verbosity`` what it gives for each doubling of a text.
-    """
+    what the first judge gives to agents of its own family, ``verbosity`` what it gives for each doubling of a text."""
 
     quality: tuple[float, ...]
     weeks: float = 4.0

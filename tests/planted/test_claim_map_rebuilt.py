@@ -1,7 +1,6 @@
 """The claim map of ValueBlindBench section 4.1, from tables of scores through every step to the page.
 
-`claim_map_study` says how the tables come about, and which published numbers contradict each other.
-"""
+`claim_map_study` says how the tables come about, and which published numbers contradict each other."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 The judges agree well (kappa of honest records about .7), confident but wrong texts score 2.9 points below the honest
 mean and terse but right ones 2.8. Inside a cell there is no spread to agree on, so agreement is asked about the
-difference. Then one property of the panel at a time is changed, and the verdict on the cell has to follow.
-"""
+difference. Then one property of the panel at a time is changed, and the verdict on the cell has to follow."""
 
 from __future__ import annotations
 
@@ -112,8 +111,7 @@ def test_both_findings_about_the_cells_are_published(seed):
 def test_that_brevity_costs_nothing_is_published_where_every_judge_shows_it(seed):
     """Equivalence for every family, both ways: not merely a penalty that was not found.
 
-    Kappa is below that of a large difference: half of its weight lies on texts that deserve one score.
-    """
+    Kappa is below that of a large difference: half of its weight lies on texts that deserve one score."""
     verdicts, found = Panel(terse=HONEST).judged(seed)
     assert found["cell.gate[cell=cell_b]"].detail["outcome"] == "substance"
     agreement = found["cell.agreement[cell=cell_b]"]

@@ -2,8 +2,7 @@
 
 Planted in `studies/valueblind.toml`: alder, birch and dogwood decide alike, cedar decides and explains better, dogwood
 gives no reasons in four texts of five; the reader favours alder's style by half a point, the auditor pays a tenth of a
-point for 100 tokens, the allocator does neither.
-"""
+point for 100 tokens, the allocator does neither."""
 
 from __future__ import annotations
 

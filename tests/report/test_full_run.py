@@ -386,7 +386,7 @@ def test_a_pair_that_cannot_be_tested_says_why_and_a_study_of_such_pairs_says_so
     few = replace(run, measurements=found, verdicts=tuple(claims))
     assert checks_of(only_card(claims[0], few))["Difference"] == (state, "stops")
     made = render_pages(few)
-    assert words(made["index.html"]).count("This study cannot order agents: 2 clusters.") == 1
+    assert words(made["index.html"]).count("This study cannot rank agents: 2 clusters.") == 1
     assert "What would change under another rule?" not in every(made)
     (group,) = withheld_groups(RunIndex.of(few))
     assert ("".join(text for text, _ in group.why), group.covers) == (f"Ten pairs {state}. ", 10)

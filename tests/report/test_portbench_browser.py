@@ -55,8 +55,7 @@ def test_pages_are_silent_offline_fit_and_their_labels_stay_apart_and_first_page
 
 def test_numbers_on_maps_and_tints_can_be_read_in_both_lights_and_filters_show_what_they_count(visit):
     """Each number of a map has a halo of the page's own colour, and negative cells are told apart by their hatch; a
-    stronger tint is a higher score, and equal weight is in every panel.
-    """
+    stronger tint is a higher score, and equal weight is in every panel."""
     page = visit("data.html")
     page.evaluate(UNFOLD)
     for scheme in ("light", "dark"):

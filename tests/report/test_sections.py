@@ -242,7 +242,7 @@ def test_a_pair_that_cannot_be_tested_is_said_to_be_so():
     found = runs.measured("contrast", labels, None, n=0, state=state, detail={"clusters": 2})
     index = book(verdicts=(claim,), measurements=(found,))
     assert whys(index) == [f"The pair {state}. "]
-    assert index.untestable == "This study cannot order agents: 2 clusters."
+    assert index.untestable == "This study cannot rank agents: 2 clusters."
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """Judge Datasheet: every row of its Table 6 with a count, and the identities of its sections 4 and 5.
 
 The bodies of the source's Tables 1 to 5 are not in our copy. Counts that Table 6 does not print (steps 2 to 4 of the
-ladder) are chosen here to agree with what it does print; tests say where that matters.
-"""
+ladder) are chosen here to agree with what it does print; tests say where that matters."""
 
 from __future__ import annotations
 
@@ -168,8 +167,7 @@ def test_table_6_threshold_of_llama(sheets):
 
     19/7 lies between grid points, so the curve is read between its knots; then a threshold of exactly 4 needs the fit
     to reach 75 % exactly there, as 30 of 40 do. That the upper end is no larger than the estimate is not what a
-    bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say.
-    """
+    bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say."""
     found = sheets["Llama8B"][f"threshold[prompt={BASE}]"]
     assert (found.value, found.detail["censored"], found.n) == (pytest.approx(4.0, abs=DIGIT), None, 300)
     assert found.low < 4.0

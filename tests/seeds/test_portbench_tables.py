@@ -117,8 +117,7 @@ def test_tables_9_and_11_to_13_print_a_ceps_that_is_not_that_of_dates():
 def test_table_4_counts_from_table_9(profile, best, beat, and_pass):
     """Sharpe ratios above the .740 of equal weight, 3 of 30, and of these the models that fail no gate anywhere.
 
-    Of its own profile's gate the aggressive row would count 1, as every model passes that.
-    """
+    Of its own profile's gate the aggressive row would count 1, as every model passes that."""
     above = {row.model for row in TABLE_9[profile] if row.last > EQUAL_WEIGHT_SHARPE}
     assert max(TABLE_9[profile], key=lambda row: row.last).model == best
     counts = len(above), len(above - set.union(*map(failed, TABLE_9))), len(above - failed("aggressive"))
@@ -199,8 +198,7 @@ def test_table_10_from_the_drawdowns_of_tables_11_to_13():
 
 def test_tables_2_and_9_mark_the_balanced_profile_with_the_global_gate():
     """Table 9 says that its gate is that of the row's profile, but under the balanced one it marks the six models that
-    fail under the conservative one; by their drawdowns those of Table 12 pass.
-    """
+    fail under the conservative one; by their drawdowns those of Table 12 pass."""
     assert [failed(profile) for profile in TABLE_9] == [GLOBAL_GATE, GLOBAL_GATE, set()]
     marked = [model for profile, model in DRAWDOWNS if profile == "balanced" and model in failed("balanced")]
     assert len(marked) == 3

@@ -1,6 +1,5 @@
 """PortBench: the worked examples of its Table 14 and of its Figures 28 to 30, and where they do not follow from what
-they print.
-"""
+they print."""
 
 from __future__ import annotations
 

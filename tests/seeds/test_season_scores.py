@@ -1,8 +1,7 @@
 """The season methodology's own numbers: v0.3's worked example, v0.4's agreement and self-preference tables, weights.
 
 The page prints, for each contestant, the lowest, median and highest of three judges, and for each judge its distance
-from the median on its own family and, as a mean, on the four other contestants. One table of scores fits all of it.
-"""
+from the median on its own family and, as a mean, on the four other contestants. One table of scores fits all of it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 `tests/planted/test_claim_map_rebuilt.py` has the same study from single scores on. Where the source contradicts itself:
 sections 5.3 and 5.5 put a penalty of 2.81 points on honest rationales below 60 tokens too. That cannot be: 84.4 % of
 Gemini's are below and 2.8 % of GPT-5.5's, so the two would stand 2.29 points apart, and section 5.2 prints 0.009. What
-is printed of honest records shows terse agents, not a break in their scores; the break lies in the cells.
-"""
+is printed of honest records shows terse agents, not a break in their scores; the break lies in the cells."""
 
 from __future__ import annotations
 

@@ -15,6 +15,13 @@ from assaymark.cli import main
 
 
 @pytest.fixture(scope="session")
+def clients() -> None:
+    """The clients of providers, or a skip. They load where a test uses them: each worker collects all tests."""
+    for name in ("openai", "anthropic", "google.genai"):
+        pytest.importorskip(name, reason=f"needs the client of {name} (extra: test)")
+
+
+@pytest.fixture(scope="session")
 def real(own_copy) -> Path:
     """The run folder of the real demo. Not to be changed."""
     return own_copy("real", lambda folder: main(["demo", "--real", "--out", str(folder / "run")])) / "run"

@@ -8,19 +8,14 @@ from contextlib import closing
 
 import pytest
 from made_records import OWN
+from provider_cases import completion
+from provider_server import answer, page, serving
 
 from assaymark.cli import main
 from assaymark.errors import LedgerError
 from assaymark.workflow import publish as reporting
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-# These stand beside the tests of the clients, which have to be there.
-from provider_cases import completion
-from provider_server import answer, page, serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 CANARY = "canary-4471-wrong-key"
 VARIABLE = "BAD_INPUT_KEY"
 STUDY = """
@@ -80,8 +75,8 @@ REFUSALS = [
      ("no money or quota is left (429)", "pay, or wait until it is renewed")),
     (openai_error(404, "model_not_found", "The model `m` does not exist"),
      ("unknown model 'm' at http://127.0.0.1:", "check the name and base_url")),
-    (page(200), ("answers with a page and is no API (200)", "base_url must be the root of an API")),
-    (page(404), ("answers with a page and is no API (404)", "base_url must be the root of an API")),
+    (page(200), ("answers with a web page and is not an API (200)", "base_url must be the root of an API")),
+    (page(404), ("answers with a web page and is not an API (404)", "base_url must be the root of an API")),
     (openai_error(400, "invalid_json_schema", "Invalid schema for response_format 'reply'"),
      ("the reply schema was refused (400) for 'm'", 'use args.structured = "json_object"')),
     *((answer(completion(text)), (f"wrote no JSON object where one is asked for; its reply begins {text!r}; ",))

@@ -394,7 +394,7 @@ def test_what_cannot_be_measured_has_a_state(measured, rows, states):
 
 
 @pytest.mark.parametrize(("clusters", "words"), [
-    (1, "this study cannot order agents: 1 cluster"), (2, "this study cannot order agents: 2 clusters"),
+    (1, "this study cannot rank agents: 1 cluster"), (2, "this study cannot rank agents: 2 clusters"),
     (5, "few clusters (5): this rests on normal errors; smallest detectable difference "), (6, None),
 ])  # fmt: skip
 def test_what_few_clusters_can_show(measured, clusters, words):
@@ -431,7 +431,7 @@ def test_missing_cells_are_left_out_and_counted(measured, tmp_path):
 
 def test_a_wrong_table_is_one_error(tmp_path):
     for change, message in (
-        ({"risk": 6}, "usable scores lie in 1..5"), ({"risk": float("inf")}, "usable scores lie in 1..5"),
+        ({"risk": 6}, "scores must be in 1..5"), ({"risk": float("inf")}, "scores must be in 1..5"),
         ({"family": "west"}, "one judge has one family"), ({"agent": "oak"}, "one trajectory has one agent"),
         ({"cluster": "w"}, "one trajectory has one cluster"), ({"trial": 0}, "whole number of at least 1"),
     ):  # fmt: skip
@@ -679,11 +679,11 @@ def test_everything_wrong_is_told_at_once(tmp_path, large):
     with pytest.raises(InputError) as caught:
         measure_table(folder, out=tmp_path / "out")
     told = {problem.where.split("/")[0]: problem.what for problem in caught.value.problems if problem.where}
-    damaged = "is no Parquet file, or it is damaged"
+    damaged = "is not a Parquet file, or is damaged"
     wanted = (damaged, damaged, "risk: the table has no", "cycle 0 is in part=0000", "not here: reader of south", "")
     assert set(told) == {f"part={k:04}" for k in range(1, 7)}
     assert [what for k, what in enumerate(wanted, 1) if what not in told[f"part={k:04}"]] == []
-    assert "risk: usable scores lie in 1..5 (got 9)" in str(caught.value)
+    assert "risk: scores must be in 1..5 (got 9)" in str(caught.value)
     assert not (tmp_path / "out" / "verdicts.json").exists()
 
 

@@ -423,7 +423,7 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
         tracks.bench_report(copied)
     with pytest.raises(AssayError, match=r"none\.jsonl"):
         asked("qa", RunFolder(tmp_path / "none"), text.replace("set.jsonl", "none.jsonl"))
-    with pytest.raises(PlanError, match="holds a study"):
+    with pytest.raises(PlanError, match="contains a study"):
         asked("qa", RunFolder(demo), plan(questions, "literal"))
     assert main(["judge", str(folder.path)]) == 1
     assert "benchmark" in capsys.readouterr().err

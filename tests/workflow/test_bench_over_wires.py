@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from provider_cases import speaking
+from provider_server import serving
 
 from assaymark.benchmark import ReferenceBenchmarkModel
 from assaymark.benchmark import questions as question_set
@@ -10,14 +12,7 @@ from assaymark.cli import main
 from assaymark.market import synthetic_history
 from assaymark.workflow import SCORES, RunFolder, Store
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-# These import the clients, which have to be there.
-from provider_cases import speaking
-from provider_server import serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 LITERAL = ReferenceBenchmarkModel("literal")
 FEW = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced", "--pace", "quarterly"]
 

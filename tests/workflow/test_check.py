@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +169,7 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
     for rows in (ordered, chance.sample(ordered, len(ordered)), chance.sample(shown, len(shown))):
         assert found_in(rows) == want
     assert verdicts_of(twice, tmp_path / "run") == verdicts_of(shown, tmp_path / "other")
-    slots = [
-        {**row, "winner": "tie" if row["winner"] == "tie" else "AB"[row["winner"] == row["agent_b"]]} for row in shown
-    ]
+    slots = [{**row, "winner": {row["agent_a"]: 1, row["agent_b"]: -1}.get(row["winner"], 0)} for row in shown]
     assert found_in(slots) == want
     places = [
         {**row, "winner": {row["agent_a"]: "A", row["agent_b"]: "B"}.get(row["winner"], "tie")} for row in ordered
@@ -184,6 +182,11 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
     assert found_in(texts) == want
     assert "winner names places: the first is the text that was shown first, agent_b's in rows that say so" in (
         assaymark.check(places).read.filled
+    )
+    some = [{**row, "agent_a": min(row["agent_a"], row["agent_b"]), "agent_b": max(row["agent_a"], row["agent_b"])}
+            for row in shown]  # fmt: skip
+    assert next(line for line in assaymark.check(some).read.left if "position bias is not measured" in line).endswith(
+        "shown first: ash 100%, birch 50%, cedar 0%"
     )
     orders = assaymark.check(twice).read.orders
     assert all(assaymark.check(one).read.orders == orders for one in (ordered, shown, slots, places, texts))
@@ -423,7 +426,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
-        (["check"], "is a run folder and no table"),
+        (["check"], "is a run folder, not a table"),
     ):  # fmt: skip
         assert main([*map(str, words), str(out)]) == 1
         assert told in capsys.readouterr().err
@@ -476,7 +479,7 @@ def test_failed_replies_keep_kappa_and_unasked_ones_do_not(tmp_path):
     assert assaymark.check(rows[1:], scale=(1, 5)).agreement.method.startswith("Krippendorff's alpha")
     half = [{**row, "score": None if k % 2 else row["score"]} for k, row in enumerate(rows)]
     read = assaymark.check(half, scale=(1, 5)).read
-    assert any("every judge has so many that they are read as not asked for" in line for line in read.left)
+    assert any("every judge has so many that these scores are read as not requested" in line for line in read.left)
 
 
 def test_the_severity_of_a_judge_that_lacks_scores_is_taken_out_first():
@@ -681,6 +684,19 @@ def test_hostile_names_stay_text_on_every_page_and_in_the_terminal(tmp_path, cap
     certificates = [str(one) for one in sorted((tmp_path / "run" / "certificates").iterdir())]
     assert main(["claim", "--verify", *certificates]) == 0, capsys.readouterr()
     assert document["read"]["clusters"] == 4
+
+
+def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, capsys):
+    found = product(range(9), (("a", 1), ("b", 3), ("c", 4), ("d", 5)), ("gpt-4o", "claude-3"))
+    rows = [{"item": item, "agent": agent, "judge": judge, "score": score} for item, (agent, score), judge in found]
+    assert main(["check", str(written(tmp_path / "s.csv", rows)), "--out", str(tmp_path / "run")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
+    assert "5.00 (no interval)" in text
+    assert "too close" not in text, "all pairs are ranked"
+    pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
+    assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
+    assert "range of the judges; no order on it was tested" in pages
 
 
 def test_a_small_table_is_said_on_about_one_screen(tmp_path, capsys):

@@ -64,7 +64,7 @@ def put(folder, calls, models):
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     model = Paid()
-    with pytest.raises(ModelError, match=r"budget of 0.40 USD would be passed.*raise --budget"):
+    with pytest.raises(ModelError, match=r"budget of 0.40 USD would be exceeded.*raise --budget"):
         put(folder, asked(60), workflow.paid_models({"paid/one": model}, 0.4, prices))
     # Each is estimated at 0.1 for its reply and some for its prompt, and costs 0.011.
     assert 15 < model.asked < 36
@@ -162,7 +162,7 @@ def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsy
     assert main(["run", str(OWN), "--out", str(own), "--dry-run"]) == 0
     done = capsys.readouterr().out
     assert "dry run: nothing was sent" in fresh
-    assert ("stand in" in fresh, "stand in" in done) == (True, False)
+    assert ("are assumed" in fresh, "are assumed" in done) == (True, False)
     # Of the finished run everything is answered, and the stand-ins of the fresh one counted the same judge calls.
     assert len(set(re.search(r"^in all ([\d,]+) calls, ([\d,]+)", done, re.M).groups())) == 1
     judging = [re.findall(r"\(.*?judges ([^,)]+)", text) for text in (fresh, done)]

@@ -53,7 +53,7 @@ def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(ma
     assert "filed values" in out
     assert (made / "snapshot.json").stat().st_mtime_ns == before
     assert main(["data", "synth", "--seed", "1", "--out", str(made)]) == 1
-    assert "holds the snapshot 'synthetic-0' of synthetic; a folder holds one" in capsys.readouterr().err
+    assert "holds the snapshot 'synthetic-0' of synthetic; a folder contains one" in capsys.readouterr().err
     told: list[tuple[str, int, int]] = []
     with watched(lambda *state: told.append(state)):
         synth_market(tmp_path / "told", 0)
@@ -132,7 +132,7 @@ def test_a_time_must_be_one(made, at, message):
 def test_a_folder_without_a_snapshot_is_answered_with_what_makes_one(tmp_path, capsys, verb):
     (tmp_path / "market").mkdir()
     assert main(["data", "show", str(tmp_path)]) == 1
-    assert "holds no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
+    assert "contains no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
     assert main(["data", verb, str(tmp_path / "marktet")]) == 1
     said = capsys.readouterr().err
     assert "no such folder of a market snapshot; make one with: assaymark data synth" in said

@@ -91,9 +91,9 @@ HEAD = ",".join(HEADER)
     ("content", "words", "told"),
     [
         ("", [], "log.csv: is empty; a header row or JSON is needed"),
-        (HEAD, [], "has a header and no rows"),
+        (HEAD, [], "has a header but no rows"),
         ("grader_name,x\nn,1\n", [], "judge: no column for it (the log has grader_name, x;"),
-        (f"{HEAD}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", [], "line 3, verdict: 'left' is no verdict"),
+        (f"{HEAD}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", [], "line 3, verdict: 'left' is not a recognised verdict"),
         (f"{HEAD}\nn,q,a,b,1\nn,q,b,a\n", [], "line 3: has 4 cells (the header has 5"),
         (f"{HEAD}\nn,q,a,b,1\nn,q,a,b,2\n", [], "line 3: is the call of line 2 again"),
         (None, ["--only", "bench"], "--only: bench: must be COLUMN=VALUE"),
@@ -103,7 +103,7 @@ HEAD = ",".join(HEADER)
         (None, ["--map", "grader=x"], "--map: grader: unknown key (allowed: version, judge"),
         (None, ["--map", "judge=jugde"], "judge: no column 'jugde' (the file has judge, "),
         (None, ["--map", "threshold=high"], "threshold: must have the form"),
-        (None, ["--map", "truth=verdict"], "'invalid' is none of the contents of its row, 1, 2, A, B and tie"),
+        (None, ["--map", "truth=verdict"], "'invalid' is not one of the contents of its row, nor 1, 2, A, B or tie"),
     ],
 )  # fmt: skip
 def test_a_wrong_log_and_wrong_words_beside_one_are_refused(tmp_path, capsys, monkeypatch, content, words, told):
@@ -168,7 +168,7 @@ def test_where_a_log_is_from_and_what_was_left_out_is_said(tmp_path, capsys):
     }  # fmt: skip
     starts = ("left out: line 18: has 3 cells (the header has 5; it begins 'north'",
               "left out: line 16, slot_2: is empty; a value is needed",
-              "left out: line 14, verdict: 'who knows' is no verdict; known")  # fmt: skip
+              "left out: line 14, verdict: 'who knows' is not a recognised verdict; exp")  # fmt: skip
     assert [line.startswith(start) for line, start in zip(told, starts, strict=True)] == [True] * 3
     assert "(and 1 more like it)" in told[2]
     assert datasheet(tmp_path / "all", "--from", log, "--keep-going", "--json") == 0

@@ -231,7 +231,7 @@ def test_a_rubric_judge_is_shown_single_texts_and_no_pairs_beside_a_judge_of_pai
     ("words", "status", "told"),
     [
         (["--judge", "reference/chekclist"], 1, "Did you mean 'reference/checklist'?"),
-        (["--judge", "reference/momentum"], 1, "is no judge of texts; built-in ones: reference/allocator, "),
+        (["--judge", "reference/momentum"], 1, "cannot judge texts; built-in judges that can: reference/allocator, "),
         (["--judge", "checklist"], 1, "checklist: a model is named provider/name (got no slash)"),
         (["--judge", "reference/"], 1, "a model is named provider/name"),
         ([*CLEAN, *CLEAN], 1, "checklist: is named twice"),

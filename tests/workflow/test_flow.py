@@ -47,8 +47,7 @@ def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
     """Return everything that is equal in two runs of one study: all but the measured seconds of its agents.
 
     They stand in ``call.seconds`` of a decision and in the measurement ``agent.seconds``, and what is measured of an
-    agent names its inputs by a digest, seconds included. No judge and no verdict sees them.
-    """
+    agent names its inputs by a digest, seconds included. No judge and no verdict sees them."""
     store = Store(RunFolder(folder))
     decisions = [to_json(one) for one in store.read(DECISIONS)]
     for one in decisions:
@@ -142,7 +141,7 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys, monkey
             (own / "tables" / f"{lost}.parquet").unlink()
             if lost == "probe":
                 verdicts = (own / "verdicts.json").read_bytes()
-                assert "the outside judge that the plan commits was not asked" in refused(["claim", own], capsys)
+                assert "held-out judge has not judged them" in refused(["claim", own], capsys)
                 assert (own / "verdicts.json").read_bytes() == verdicts
         with monkeypatch.context() as patch:
             if lost in LOST:  # pages of calls, which show what no table holds, are made twice only

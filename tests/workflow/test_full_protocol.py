@@ -126,7 +126,7 @@ WRONG = [
     (["{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
     (["{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
     (["{id},ann,,,,,,"], "holds no grade"),
-    (["{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
+    (["{id},ann,3,3,3,3,3,3"], "column 'style' is not a dimension"),
 ]
 
 

@@ -24,6 +24,8 @@ from imported_records import store_imported
 from labelled import graded
 from made_capitalbench import context, packed, record
 from made_records import OWN, STUDY, generic_records
+from provider_cases import speaking
+from provider_server import serving
 from season_runs import market, season_text, stored
 from small_benchmarks import small_plan
 from test_bare_tables import make_rows
@@ -37,12 +39,7 @@ from assaymark.judging import pairs
 from assaymark.market import Origin, snapshot_of, synthetic_history
 from assaymark.workflow import RunFolder, open_checked, plan_calls, verbs
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-from provider_cases import speaking
-from provider_server import serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 BASE = {"/tmp/first": "first"}
 """The replacement of each word typed in an example."""
 

@@ -110,7 +110,7 @@ def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_p
 OTHER = "a text of the other grader"
 
 WRONG = [
-    ({"grader": "zz"}, "line 2, grader: 'zz' is no grader of this draw (ab, cd)"),
+    ({"grader": "zz"}, "line 2, grader: 'zz' is not a grader of this draw (ab, cd)"),
     ({"grade": "6"}, "line 2, grade: must be a whole number from 1 to 5 in ASCII digits, or 'cannot say' (got '6')"),
     ({"grade": "４"}, "(got '４')"), ({"grade": "4.0"}, "(got '4.0')"), ({"grade": ""}, "(got '')"),
     ({"id": "deadbeef0000"}, "line 2, id: no text of cd has the id 'deadbeef0000'"),

@@ -7,6 +7,7 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from slow_command import few_questions
 
@@ -17,6 +18,7 @@ OF_STUDIES = [f"{name}.html" for name in ("index", "agents", "agreement", "stabi
 MADE = {
     "study": (["demo"], [*OF_STUDIES, "controls.html", "fact-check.html", "claim-map.html", "claims-002.html"]),
     "table": (["check", str(ROOT / "examples" / "scores.csv")], [*OF_STUDIES, "sentences.html"]),
+    "weak": (["check", "weak.csv", "--cluster", "week"], [*OF_STUDIES, "sentences.html"]),
     "real": (["demo", "--real"], [*OF_STUDIES, "sentences.html", "claims-002.html"]),
     "judges": (["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
                ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"]),
@@ -36,7 +38,14 @@ def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     if "demo" in command:
         shutil.copytree(request.getfixturevalue(request.param.replace("study", "demo")), run)
     else:
+        # Judges that hardly agree, with missing scores, grades of people, and few clusters.
+        draw = np.random.default_rng(2).integers
+        rows = [f"q{k},w{k % 5},{agent},{judge},{draw(1, 6) if k % 30 or judge == 'j0' else ''},"
+                f"{draw(1, 6) if judge == 'j0' else ''}"
+                for k in range(40) for agent in "abc" for judge in ("j0", "j1", "j2")]  # fmt: skip
+        (run.parent / "weak.csv").write_text("\n".join(["item,week,agent,judge,score,human_1", *rows]))
         with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(run.parent)
             few_questions(patch)
             assert main([*command, "--out", str(run), "--quiet"]) == 0
     fewer = ["--calls", "none"] if command == ["demo"] else []  # those of datasheets are made in the same way

@@ -243,7 +243,7 @@ def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path,
 
 def test_what_is_no_text_is_an_error_and_control_characters_never_reach_the_terminal(demo, tmp_path, capsys):
     path = tmp_path / "text.md"
-    for content, said in ((None, "no such file"), (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "zero bytes"),
+    for content, said in ((None, "no such file"), (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "NUL bytes"),
                           (b"\xff\xfeA\x00", "")):  # fmt: skip
         if content is not None:
             path.write_bytes(content)

@@ -205,5 +205,5 @@ def test_pairs_beside_scores_have_both_orders_of_the_same_judges():
     assert found.read.orders["gpt-4o"]["same_text"] == 1
     with pytest.raises(InputError, match="its judges are not those of the table: qwen-max"):
         assaymark.check(rows, scale=(1, 5), pairs=[pair | {"judge": "qwen-max"}])
-    with pytest.raises(InputError, match="holds no pair that a judge saw in both orders"):
+    with pytest.raises(InputError, match="contains no pair that a judge saw in both orders"):
         assaymark.check(rows, scale=(1, 5), pairs=[{**pair, "judge": "gpt-4o", "winner_ba": "error"}])

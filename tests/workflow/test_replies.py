@@ -10,6 +10,8 @@ from dataclasses import replace
 import pytest
 from imported_records import imported_records
 from made_records import STUDY as STUDY_FILE
+from provider_cases import completion
+from provider_server import answer, serving
 
 from assaymark import prompting
 from assaymark.cli import main
@@ -20,11 +22,7 @@ from assaymark.records import Rationale, Verdict
 from assaymark.workflow import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, store_records
 from assaymark.workflow import lock as locking
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-
-from provider_cases import completion
-from provider_server import answer, serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 FILTERED = {"error": {"code": "content_filter", "message": "The response was filtered.", "type": None}}
 TURNED_AWAY = {"error": {"code": None, "message": "Bad request.", "type": "invalid_request_error"}}
 STUDY = """

@@ -101,7 +101,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     for verb in ("step", "run"):  # it is judged and not run
         assert main(["season", verb, str(run.path)]) == 1
         (said,) = capsys.readouterr().err.strip().splitlines()
-        assert "was run by somebody else; use: assaymark season judge" in said
+        assert "was run elsewhere; use: assaymark season judge" in said
     # A day without a stated book shows none, whatever a later day states.
     days = [replace(one, state="not stated") for one in store.read(tracks.NAVS)]
     later = [replace(one, day="2025-10-10", state="ok") for one in days]
@@ -191,7 +191,7 @@ def test_the_records_that_a_file_names_must_be_there(run, market, words):
 
 
 def test_what_is_no_record_is_no_season_and_models_that_nobody_provides_are_named_with_the_rest(run, tmp_path):
-    with pytest.raises(InputError, match="holds no imported records; put them there with: assaymark import aitrader"):
+    with pytest.raises(InputError, match="contains no imported records; import them with: assaymark import aitrader"):
         locked(RunFolder(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
     with pytest.raises(InputError, match="format, track and exclude_flags go with source"):

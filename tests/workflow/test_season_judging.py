@@ -207,7 +207,7 @@ def test_a_season_that_goes_on_is_graded_anew(tmp_path):
     assert "up to 2024-03-08; the season is not over" in tracks.judge_season(folder, who).lines[0]
     assert {one.last for one in grades(folder, scope="whole")} == {"2024-03-08"}
     seen = {call.key for call in spy.asked}
-    with pytest.raises(InputError, match="a sample of it is drawn when it is over"):
+    with pytest.raises(InputError, match="its sample is drawn when it is over"):
         frame_of(folder)
     tracks.run_season(folder, who, now=NOW)
     assert tracks.judge_season(folder, who).lines[0] == "spring: 2 agents graded by 1 judge up to 2024-03-15"
@@ -225,7 +225,7 @@ def states(folder: RunFolder, judge: str) -> set[str]:
 BAD = {
     "refused": (Reply(text="I will not.", model="m", finish="refusal"), "are refusals"),
     "truncated": (Reply(text='{"reasoning": {', model="m", finish="length"), "were cut off"),
-    "invalid": (Reply(text="[bold]I like it.\x1b[31m", model="m"), "do not have the form that was asked for"),
+    "invalid": (Reply(text="[bold]I like it.\x1b[31m", model="m"), "do not have the required form"),
     "huge": (Reply(text='{"reasoning": "' + "x" * 500_000 + '"}', model="m"), "(first: longer than 400000 characters"),
 }
 
@@ -264,7 +264,7 @@ def test_a_judge_that_never_answers_is_recorded_and_asked_again_and_where_nobody
     spy, other = Spy(instead=silent), Spy(WHO["reference/season-reader"], silent)
     who = WHO | {"test/judge": spy, "test/other": other}
     folder = played(tmp_path, judges=panel(reader="test/other", sworn="test/judge"), more=ENGINE, who=who)
-    with pytest.raises(ModelError, match=r"no judge answered anything .*no reply within 5 s"):
+    with pytest.raises(ModelError, match=r"no judge replied .*no reply within 5 s"):
         tracks.judge_season(folder, who)
     assert Store(folder).rows(tracks.GRADES) == 0
     other.instead = lambda _: None
@@ -283,7 +283,7 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
     at_work = tracks.guard(folder.path / "season" / "judging.lock", "busy")
     with at_work, pytest.raises(LedgerError, match="being judged by an"):
         tracks.judge_season(folder, WHO)
-    with tracks.steps_blocked(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
+    with tracks.steps_blocked(folder), pytest.raises(LedgerError, match="another step of this season is running"):
         tracks.judge_season(folder, WHO)
     assert Store(folder).rows(tracks.GRADES) == 0
     bare = played(tmp_path / "bare", judges="", last="2024-03-05")
@@ -293,7 +293,7 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
         (bare, InputError, "no panel of models"),
         (person, InputError, "has no panel of models that could grade it; read what people graded with"),
         (locked(tmp_path / "empty"), InputError, "no decision was made yet; run: assaymark season run"),
-        (RunFolder(tmp_path / "nothing"), PlanError, "holds no season"),
+        (RunFolder(tmp_path / "nothing"), PlanError, "contains no season"),
     ):
         with pytest.raises(error, match=words):
             tracks.judge_season(one, WHO)
@@ -328,7 +328,7 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(tmp_path):
     who = WHO | {"paid/judge": spy}
     few = panel("reader", sworn="paid/judge").replace('"paid/judge"', '"paid/judge"\nargs = {max_tokens = 10}')
     folder = played(tmp_path, judges=few, who=who, last="2024-03-05")
-    with pytest.raises(ModelError, match=r"budget of 4\.00 USD would be passed"):
+    with pytest.raises(ModelError, match=r"budget of 4\.00 USD would be exceeded"):
         tracks.judge_season(folder, paid_models(who, 4.0, prices))
     assert Store(folder).rows(tracks.GRADES) == 0
     assert 0 < len(spy.asked) < 10

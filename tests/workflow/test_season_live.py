@@ -364,7 +364,7 @@ def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly_and_overdue_data_ar
     done = tracks.step_season(folder, who, now=late)
     assert done.done == tuple(SEASON[2:4])
     assert done.overdue == (
-        f"{SEASON[2]}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited",
+        f"{SEASON[2]}: its data came too late; the day is recorded without decisions, and orders were postponed",
     )
     assert [one.state for one in Store(folder).read(tracks.NAVS)] == ["ok", "ok", "no data", "ok"]
     arrive(tmp_path / "later", *SEASON[:3])

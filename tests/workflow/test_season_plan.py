@@ -62,7 +62,7 @@ def test_a_lock_covers_file_texts_and_market(tmp_path, monkeypatch):
             tracks.stored_season(folder)
         monkeypatch.undo()
     assert tracks.stored_season(folder).plan_hash == one.plan_hash
-    with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
+    with pytest.raises(PlanError, match="contains a season; use: assaymark season"):
         STUDY.stored(folder)
     folder.plan.write_text(folder.plan.read_text().replace("Grow", "Shrink"))
     with pytest.raises(PlanError, match="was edited after the lock"):
@@ -72,7 +72,7 @@ def test_a_lock_covers_file_texts_and_market(tmp_path, monkeypatch):
     with pytest.raises(PlanError, match="a study or a benchmark"):
         tracks.open_season(folder)
     assert not tracks.is_season(RunFolder(tmp_path))
-    with pytest.raises(PlanError, match="holds no season; make one with: assaymark season init"):
+    with pytest.raises(PlanError, match="contains no season; make one with: assaymark season init"):
         tracks.open_season(RunFolder(tmp_path))
 
 
@@ -90,8 +90,8 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
     [
         ({"head": "universe = ['ALBIXX', 'NOBODY']"}, r"2 problems.*unknown instrument 'ALBIXX'. Did you mean 'ALBIX'"),
         ({"head": "universe = 1000"}, "1000 instruments are asked for.*allowed: 1 to"),
-        ({"first": "2014-01-01"}, "calendar.first: 2014-01-01 lies outside of the market: the market has days from"),
-        ({"last": "2031-01-01"}, "calendar.last: 2031-01-01 lies outside"),
+        ({"first": "2014-01-01"}, "calendar.first: 2014-01-01 is outside the market: the market has days from"),
+        ({"last": "2031-01-01"}, "calendar.last: 2031-01-01 is outside"),
         ({"last": "2020-01-01"}, "first must not be later than last"),
         ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
         ({"model": "reference/nobody"}, "agents.one.model: unknown model 'reference/nobody'"),
@@ -99,8 +99,8 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
         ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or a strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
-        ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere holds no market snapshot"),
-        ({"head": "market = {source = 'nowhere', live = true}"}, "holds no snapshot; put one in"),
+        ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere contains no market snapshot"),
+        ({"head": "market = {source = 'nowhere', live = true}"}, "contains no snapshot; fetch one"),
         ({"head": "colour = 1"}, "colour: unknown key"),
     ],
 )

@@ -63,10 +63,10 @@ def test_a_page_that_cannot_be_made_leaves_the_site_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("manifest", "what"),
     [
-        (None, "holds something else than a site"), ("{", "holds something else than a site of ours"),
-        ("[]", "holds something else than a site of ours"),
-        (json.dumps({**SPRING, "season": "autumn"}), "holds another site"),
-        (json.dumps({**SPRING, "plan_hash": "0" * 64}), "holds another site"),
+        (None, "contains something other than a site"), ("{", "contains something other than a site of assaymark"),
+        ("[]", "contains something other than a site of assaymark"),
+        (json.dumps({**SPRING, "season": "autumn"}), "contains another site"),
+        (json.dumps({**SPRING, "plan_hash": "0" * 64}), "contains another site"),
     ],
 )  # fmt: skip
 def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path, manifest, what):
@@ -76,7 +76,7 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path, 
     before = held(tmp_path)
     with pytest.raises(InputError, match=what):
         written(tmp_path, index="a")
-    with pytest.raises(InputError, match="holds something else"):  # a file in the place of the folder
+    with pytest.raises(InputError, match="contains something other"):  # a file in the place of the folder
         written(tmp_path / "thesis.txt", index="a")
     with pytest.raises(PlanError, match="cannot be made a folder"):
         written(tmp_path / "thesis.txt" / "below", index="a")

@@ -67,7 +67,7 @@ TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
 
 def step(text: str = TEXT) -> judging_season.HorizonStep:
     return judging_season.HorizonStep(
-        number=1, day="2024-03-01", record_id="r1", context_id="c1", decided_at=datetime(2024, 3, 1, tzinfo=UTC),
+        number=1, day="2024-03-01", record_id="r1", context_id="c1",
         actions=(), stated="", texts=(Rationale(text=text, kind="summary"),), fills=(), rejections=(), book=None,
         market=judging_season.NO_MARKET, constraints=(),
     )  # fmt: skip

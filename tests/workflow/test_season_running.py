@@ -130,7 +130,7 @@ def test_a_journal_is_done_once_makes_lost_tables_again_and_is_never_read_damage
         tracks.run_season(folder, who, now=NOW)
         assert table_bytes(folder) == wanted
     (folder.tables / "navs.parquet").unlink()
-    busy = pytest.raises(LedgerError, match="another step of this season is at work; nothing was")
+    busy = pytest.raises(LedgerError, match="another step of this season is running; nothing was")
     with tracks.DayJournal.open(folder), busy:
         tracks.step_season(folder, who, now=NOW)
     tracks.run_season(folder, who, now=NOW)
@@ -321,7 +321,7 @@ def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
     for after, days in ((0, (1, 4)), (1, (5,)), (48, ())):
         done = tracks.step_season(live, who, now=early + timedelta(hours=after))
         assert [day.day for day in done.done] == list(days)
-    with pytest.raises(InputError, match="2024-03-06 lies ahead of the market, which ends on 2024-03-05"):
+    with pytest.raises(InputError, match="2024-03-06 is ahead of the market, which ends on 2024-03-05"):
         tracks.step_season(live, who, now=NOW, day=date(2024, 3, 6))
     stored(source / "second", market(), "grown")
     with pytest.raises(InputError, match="is not over"):
@@ -345,7 +345,7 @@ def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(whole, tmp_
     before = sorted(folder.rglob("*"))
     out = told("run", folder, "--dry-run")
     for words in ("in all 8 calls, 0 answered already; the rest: costs nothing",  # two agents on four days
-                  "4 days: what agents hold on later ones is not known", "dry run: nothing was sent"):  # fmt: skip
+                  "4 days: what agents hold later is not known", "dry run: nothing was sent"):  # fmt: skip
         assert words in out
     assert sorted(folder.rglob("*")) == before
     assert "2024-03-01 done" in told("step", folder)
@@ -353,12 +353,12 @@ def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(whole, tmp_
     assert sum(one["stages"]["agents"] for one in rest) == 6
     assert "2 days done" in told("step", folder, "--day", "2024-03-05")
     assert "2024-03-06 done" in told("run", folder)
-    for day, words in ((date(2024, 3, 4), "lies before 2024-03-08"), (date(2024, 4, 1), "lies outside of the season")):
+    for day, words in ((date(2024, 3, 4), "is before 2024-03-08"), (date(2024, 4, 1), "is outside the season")):
         with pytest.raises(InputError, match=words):
             tracks.step_season(whole, models(), now=NOW, day=day)
     said = told("step", whole.path, "--day", "tomorrow", status=1)
     assert said == "assaymark: --day: must be a day such as 2024-03-01 (got 'tomorrow')\n"
-    assert "holds no season; make one with" in told("run", tmp_path / "nowhere", status=1)
+    assert "contains no season; make one with" in told("run", tmp_path / "nowhere", status=1)
     assert f"assaymark season init {file} --out FOLDER" in told("run", file, status=1)
     file.write_text("name = 3")
     told("init", file, "--out", tmp_path / "other", status=1)
@@ -449,7 +449,7 @@ def test_an_absent_agent_is_a_problem_of_the_lock_unless_it_is_allowed_to_and_ne
     other = RunFolder(tmp_path / "nobody")
     text = path.read_text().replace("reference/equal-weight", f"http/127.0.0.1:{free_port()}/decide")
     tracks.lock_season(other, text, "season.toml", models(), now=NOW, allow_absent=("one", "two"))
-    with pytest.raises(ModelError, match="no agent could be asked on 2024-03-01"):
+    with pytest.raises(ModelError, match="no agent could be called on 2024-03-01"):
         tracks.run_season(other, models(), now=NOW)
     assert tracks.read_journal(other)[0] == []
 

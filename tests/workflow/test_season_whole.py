@@ -403,7 +403,7 @@ def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_
     said = refused("publish", fresh.path, "--out", site)
     assert said == f"assaymark: {fresh.path} was not judged yet; run: assaymark season judge {fresh.path}\n"
     assert "no decision was made yet; run: assaymark season run" in refused("judge", fresh.path)
-    assert "holds no season" in refused("publish", tmp_path / "nowhere", "--out", site)
+    assert "contains no season" in refused("publish", tmp_path / "nowhere", "--out", site)
     table = folder.tables / "grades.parquet"
     raw, before = table.read_bytes(), folder.verdicts.stat().st_mtime_ns
     table.write_bytes(raw[:200] + bytes([raw[200] ^ 1]) + raw[201:])
@@ -414,8 +414,8 @@ def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_
     assert not site.exists()
     (other := tmp_path / "other").mkdir()
     (other / "thesis.txt").write_text("years of work")
-    assert "holds something else than a site" in refused("publish", folder.path, "--out", other)
-    assert "holds something else" in refused("publish", folder.path, "--out", folder.path)
+    assert "contains something other than a site" in refused("publish", folder.path, "--out", other)
+    assert "contains something other" in refused("publish", folder.path, "--out", folder.path)
     assert ([one.name for one in other.iterdir()], folder.verdicts.stat().st_mtime_ns) == (["thesis.txt"], before)
     for old, new, words in (
         ("last = 2024-03-08", 'last = 2024-03-08\ndecide_at = "21:30:00+02:00"', "takes no zone"),

@@ -154,7 +154,7 @@ def test_a_site_is_shown_from_its_folder(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_said(run: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="neither pages nor a run"):
+    with pytest.raises(InputError, match="contains no pages and no run"):
         RunServer(empty)
     with open_server(run, port=0) as server, pytest.raises(InputError, match="choose another with --port"):
         open_server(run, port=int(server.server_address[1]))
@@ -224,7 +224,7 @@ def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, shee
     site, locked = tmp_path / "site", tmp_path / "locked"
     with pytest.raises(InputError) as caught:
         join_runs([RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], site)
-    for what in ("is named twice", "is no run folder", "does not exist"):
+    for what in ("is named twice", "is not a run folder", "does not exist"):
         assert what in str(caught.value)
     locked.mkdir()
     for name in ("plan.toml", "study.lock"):

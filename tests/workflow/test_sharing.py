@@ -45,7 +45,7 @@ def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, caps
     for url, message in (
         ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
         ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
-        ("canary-77 no url", "is no URL of a database"),
+        ("canary-77 no url", "is not the URL of a database"),
         ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
     ):
         err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", url)

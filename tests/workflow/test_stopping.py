@@ -34,8 +34,7 @@ _PATIENCE_S = 120.0
 class Terminal:
     """One command on a terminal of 100 columns, as a ``with`` block; whatever it started is ended with it.
 
-    Its models answer ``quick`` calls at once, and each of the others after ``slow_s`` seconds.
-    """
+    Its models answer ``quick`` calls at once, and each of the others after ``slow_s`` seconds."""
 
     def __init__(self, *words: object, quick: int = 0, slow_s: float = 0.0) -> None:
         self._keys, theirs = pty.openpty()
@@ -126,7 +125,7 @@ def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_pa
         assert terminal.left(10) == []
     told = re.search(r"assaymark: stopped: (\d+) of 18 calls are answered and kept in ", terminal.shown)
     assert told is not None, terminal.shown
-    assert "calls under way end first" in terminal.shown
+    assert "no new calls are sent" in terminal.shown
     assert "Traceback" not in terminal.shown
     with Ledger.open(run / "ledger.db", create=False) as ledger:
         assert len(list(ledger.answered())) == int(told[1])
@@ -138,11 +137,11 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
     with Terminal(*QUESTIONS, tmp_path / "run", quick=5, slow_s=600) as terminal:
         terminal.until(" of 18")
         terminal.press(CTRL_C)
-        terminal.until("calls under way end first")
+        terminal.until("no new calls are sent")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert terminal.left(10) == []
-    assert re.search(r"stopped at questions \(\d+ of 18\): .*; the same command goes on", terminal.shown)
+    assert re.search(r"stopped at questions \(\d+ of 18\): .*; run the same command to resume", terminal.shown)
     assert "Traceback" not in terminal.shown
 
 

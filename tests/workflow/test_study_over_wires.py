@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
+from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, completion, format_of, speaking, with_said
+from provider_server import ProviderServer, Receiving, Step, answer, free_url, serving
 from season_runs import season_text
 
 from assaymark.cli import main
@@ -18,15 +21,7 @@ from assaymark.engine import Ledger
 from assaymark.judging import load_rubric
 from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
-pytest.importorskip("openai", reason="needs the openai client (extra: test)")
-pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
-pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
-
-# These import the clients, which have to be there.
-from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
-from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, completion, format_of, speaking, with_said
-from provider_server import ProviderServer, Receiving, Step, answer, free_url, serving
-
+pytestmark = pytest.mark.usefixtures("clients")
 CANARY = "canary-key-90210"
 DIMENSIONS = load_rubric("v1.0").names
 
@@ -132,7 +127,7 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
         assert main(command) == 0
     assert [dict(host.bills) for host in hosts] == billed
     assert "batches" not in capsys.readouterr().err  # there was nothing left to wait for
-    assert "5 calls without a reply go in batches, looked at every 0.05 s; this can take a day" in said
+    assert "5 calls without a reply go in batches, polled every 0.05 s; this can take a day" in said
     assert "33 replies collected from batches, 0 calls without one" in said
     for model in ("openai-chat/wire", "openai/wire", "anthropic/wire", "google/wire"):
         lines = [line for line in said.splitlines() if line.startswith(f"{model}: batch ")]
@@ -231,7 +226,7 @@ def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_p
     agents = [own, *(model(name, provider.url, "agents") for name in ("gone-agent", "good-agent"))]
     status, err = run(small_study(*agents, *(model(name, provider.url) for name in names)))
     assert status == 1
-    assert err.startswith(f"assaymark: 7 models cannot be asked; {NOTHING}\n")
+    assert err.startswith(f"assaymark: 7 models cannot be called; {NOTHING}\n")
     for words in (
         "nothing answers at http://127.0.0.1:",  # an agent of one's own is only asked whether it is there
         "openai-chat/gone-agent: unknown model 'gone-agent' at", "openai-chat/gone: unknown model 'gone' at",
@@ -248,7 +243,7 @@ def test_a_model_that_was_not_asked_to_the_end_says_so_and_why(provider, run):
     """The key that is refused for one model stops what goes there with the same key, at once or a little later."""
     status, err = run(small_study(model("busy", provider.url), model("locked", provider.url)))
     assert status == 1
-    assert err.startswith(f"assaymark: 2 models cannot be asked; {NOTHING}\n")
+    assert err.startswith(f"assaymark: 2 models cannot be called; {NOTHING}\n")
     assert "openai-chat/locked: CANARY_KEY was refused (401)" in err
     assert "openai-chat/busy: not asked to the end (openai-chat" in err
     assert "kept" not in err
@@ -375,6 +370,6 @@ def test_a_budget_too_small_for_the_first_calls_sends_none(tmp_path, provider, r
     plan = small_study(model("good", provider.url))
     status, err = run(plan, "run", "--budget", "0.001", "--prices", str(tmp_path / "prices.toml"))
     assert status == 1
-    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be passed" in err
+    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be exceeded" in err
     assert not provider.asked
     assert not (tmp_path / "run").exists()

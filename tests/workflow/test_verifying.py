@@ -50,7 +50,7 @@ def test_a_run_that_is_as_it_was_written(finished, tmp_path, capsys):
         assert f"same {what}" in out
     assert "DIFFERS" not in out
     assert "note" not in out
-    assert "holds no run" in verify(tmp_path, capsys, 1)
+    assert "contains no run" in verify(tmp_path, capsys, 1)
     assert "no such run folder" in verify(tmp_path / "none", capsys, 1)
 
 
@@ -139,7 +139,7 @@ def test_of_a_ledger_new_rows_of_a_killed_run_are_no_difference_and_a_ledger_tha
         ledger.plan([call(3)])
     assert verify_run(RunFolder(run)).notes == ()
     (run / "ledger.db").write_bytes(b"something else")
-    assert "DIFFERS ledger.db: is no ledger" in verify(run, capsys, 1)
+    assert "DIFFERS ledger.db: is not a ledger" in verify(run, capsys, 1)
     (run / "ledger.db").unlink()
     assert "ledger.db: is gone; the replies behind judgments are in it" in differing(run)
 

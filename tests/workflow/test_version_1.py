@@ -212,7 +212,7 @@ def test_a_study_that_nobody_was_asked_about_stays_preregistered(imported):
     done("lock", STUDY, "--out", imported)
     back_to_1(imported, "study", old_runs.STUDY_1)
     made = adopt_rules(RunFolder(imported), now=NOW)
-    assert made.reason.endswith("Nobody had been asked.")
+    assert made.reason.endswith("No model had been called.")
     assert open_locked(RunFolder(imported)).preregistered
     done("lock", STUDY, "--out", imported)  # the same plan
 
@@ -292,7 +292,7 @@ def test_a_season_of_records_goes_on(tmp_path):
         adopt_rules(folder, now=NOW)
     folder.lock.write_text(json.dumps(lock))
     made = adopt_rules(folder, now=NOW)
-    assert made.reason.endswith("Nobody had been asked.")
+    assert made.reason.endswith("No model had been called.")
     locked = tracks.lock_season(folder, RECORDS, "log.toml", models(), now=NOW)
     assert (locked.preregistered, locked.amendments) == (True, (made,))
 

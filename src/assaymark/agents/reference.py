@@ -29,8 +29,6 @@ from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 from assaymark.text import listing
 
-# Inputs of a built-in agent from a context: one row per instrument, the portfolio, and the constraints
-
 Floats = npt.NDArray[np.float64]
 
 _FEWEST_BARS = 20
@@ -40,18 +38,15 @@ _FEWEST_BARS = 20
 class Asset:
     """Features of one instrument, as stated in the context or computed from its bars; returns are ratios.
 
-    ``hour``, ``quarter`` and ``last`` are the returns over the whole window, 15 minutes and 5 minutes; ``place`` is the
-    position of the last price between the window's low (0) and high (1); ``busy`` the volume of the last 15 minutes as
-    a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
+    ``hour`` and ``quarter`` are the returns over the whole window and 15 minutes; ``busy`` is the volume of the last 15
+    minutes as a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
     """
 
     id: str
     price: float
     hour: float
     quarter: float
-    last: float
     volatility: float
-    place: float
     busy: float
     low: float
     moves: Floats
@@ -107,17 +102,15 @@ def observe(context: Context) -> Observation:
         history = bars[item.id]
         closes = np.array(history.close)
         moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
-        low, high = min(history.low or history.close), max(history.high or history.close)
         computed = {  # for features that the context does not state
             "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
-            "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
-            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
-            f"range_{n}m": (end - low) / (high - low) if high > low else 0.5, "volume_15m": 1.0,
+            "return_15m": float(closes[-1] / closes[-16] - 1),
+            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)), "volume_15m": 1.0,
         }  # fmt: skip
-        price, hour, quarter, last, volatility, place, busy = (
+        price, hour, quarter, volatility, busy = (
             stated.get(item.id, {}).get(name, value) for name, value in computed.items()
         )
-        assets.append(Asset(item.id, price, hour, quarter, last, volatility, place, busy, low, moves))
+        assets.append(Asset(item.id, price, hour, quarter, volatility, busy, min(history.low or history.close), moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
     prices = {asset.id: asset.price for asset in assets}
     before = settle(context.portfolio, prices, ())
@@ -187,8 +180,6 @@ def _paragraph(opening: str, *sentences: str) -> str:
     return " ".join([opening, first, *lines[1:]])
 
 
-# From target weights to a few orders that satisfy every constraint.
-
 _SMALLEST = 0.01
 _SHRINK = 0.8
 _TRIES = 12
@@ -257,11 +248,7 @@ def compose_equal_weight(view: Observation, opening: str) -> Draft:
 
 
 def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
-    """Compose inverse-volatility weights. Confidence is 0.45.
-
-    The text gives weight, return and volatility of every holding, the portfolio's value for each limit, and the
-    position that would be reduced first.
-    """
+    """Compose inverse-volatility weights; says each limit and what would be reduced first. Confidence is 0.45."""
     calm = _inverse_risk(view)
     orders = orders_towards(view, INVESTED["inverse-volatility"] * calm / calm.sum())
     after = view.after(orders)
@@ -293,10 +280,7 @@ def compose_inverse_volatility(view: Observation, opening: str) -> Draft:
 
 
 def compose_minimum_variance(view: Observation, opening: str) -> Draft:
-    """Compose the minimum-variance portfolio of one-minute returns with half of the equity; the rest stays in cash.
-
-    The text ranks the risks and says what would be reduced. Confidence is 0.45.
-    """
+    """Compose the minimum-variance portfolio with half of the equity, the rest in cash. Confidence is 0.45."""
     moves = np.stack([asset.moves[-(view.minutes - 1) :] for asset in view.assets], axis=1)
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(view, wanted)
@@ -321,11 +305,7 @@ def compose_minimum_variance(view: Observation, opening: str) -> Draft:
 
 
 def compose_steward(view: Observation, opening: str) -> Draft:
-    """Compose inverse-volatility weights, tilted by a half towards assets that rose; the memo covers the whole rubric.
-
-    It has the holdings with reasons, the assets left out, the arithmetic of cash, exposure and limits, the risks, and
-    the conditions for a change of view. Confidence is 0.45.
-    """
+    """Compose inverse-volatility weights tilted to what rose; the memo covers the rubric. Confidence is 0.45."""
     rank = np.argsort(np.argsort([asset.hour for asset in view.assets])) / max(len(view.assets) - 1, 1)
     tilted = np.sqrt(_inverse_risk(view)) * (0.75 + 0.5 * rank)
     orders = orders_towards(view, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
@@ -389,11 +369,7 @@ CONTRARIAN: Final = AgentDirection(
 
 
 def compose_direction(way: AgentDirection, view: Observation, opening: str) -> Draft:
-    """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
-
-    Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
-    is 0.5 plus 0.2 times the share of such instruments.
-    """
+    """Compose weights of assets that moved the agent's way, by return over volatility, and more sure if many did."""
     pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in view.assets])
     wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
     orders = orders_towards(view, wanted)

@@ -27,8 +27,6 @@ from assaymark.portfolio.backtesting import RISK_FREE
 from assaymark.portfolio.optimisers import Bools, Floats, Validator, evenly, normalise_sums
 from assaymark.protocol import AgentSpec
 
-# One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
-
 COST_BPS = 15.0
 """Trading cost in basis points of the traded value: 10 slippage and 5 commission (Appendix C.3)."""
 
@@ -272,7 +270,7 @@ class MarketWindow:
 
     def _row(self, day: date) -> int:
         if day not in self._place:
-            raise InputError(f"window {self.window}", [f"{day} is no decision date of it"])
+            raise InputError(f"window {self.window}", [f"{day} is not one of its decision dates"])
         return int(self.rows[self._place[day]])
 
 
@@ -413,10 +411,7 @@ class EpisodeState:
         return tuple(every)
 
     def _truths(self) -> Truths:
-        """Compute the truths of this date under the given signals, or under the true ones if none were given.
-
-        Without any buy signal the oracle would hold equal weights, and an invalid answer would score well.
-        """
+        """Compute the truths of this date; given no signals, the true ones hold: else an invalid one scored."""
 
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(

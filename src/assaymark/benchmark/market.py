@@ -296,7 +296,7 @@ class BenchMarket:
         """Return the row of a day. Raises `InputError` if the market does not have it."""
         row = int(np.searchsorted(self.days, np.datetime64(day)))
         if row == self.days.size or self.days[row] != np.datetime64(day):
-            raise InputError("market", [f"{day} is no weekday from {self.days[0]} to {self.days[-1]}"])
+            raise InputError("market", [f"{day} is not a weekday from {self.days[0]} to {self.days[-1]}"])
         return row
 
     def decisions(self, window: Window, pace: Pace) -> np.ndarray:

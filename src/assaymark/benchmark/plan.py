@@ -29,9 +29,9 @@ class Market(Frozen):
     """The market data: ``synthetic``, or the folder of a snapshot (`assaymark data`)."""
 
     source: str = "synthetic"
-    seed: int = Field(default=0, ge=0, description="of the synthetic market")
+    seed: int = Field(default=0, ge=0, description="random seed of the synthetic market")
     instruments: int | tuple[Name, ...] = Field(
-        default=81, description="how many, by a fixed rule over the six classes, or which; an index cannot be held"
+        default=81, description="number of instruments, spread over the six classes, or their names; no index"
     )
 
     @model_validator(mode="after")
@@ -49,16 +49,16 @@ class Pipeline(Frozen):
     windows: tuple[Name, ...] = Field(
         default=("normal", "china-2015", "covid-2020", "crypto-2022"),
         min_length=1,
-        description="the normal window and the stress windows; the gate needs all three of these",
+        description="the calm window and the three stress windows, which the gate needs",
     )
     frequency: Pace = "monthly"
-    lookback: int = Field(default=60, ge=20, le=252, description="trading days")
+    lookback: int = Field(default=60, ge=20, le=252, description="lookback in trading days")
     correlation: Literal["lookback", "training"] = Field(
         default="lookback", description="what S3's two layers are scored by: of the lookback, or of the training years"
     )
     alpha: float = Field(default=0.5, ge=0, le=1, description="weight of accuracy in S3, eq. 6")
     penalty: float = Field(default=0.1, ge=0, le=1, description="lambda of eq. 3")
-    cost_bps: float = Field(default=15.0, ge=0, lt=1000, description="10 slippage and 5 commission")
+    cost_bps: float = Field(default=15.0, ge=0, lt=1000, description="cost of trading: 10 slippage and 5 commission")
     drift_limit: float = Field(default=0.05, gt=0, le=1)
     cash_baselines: bool = Field(
         default=False, description="whether baselines may hold cash instruments: with them MinVar is cash"
@@ -68,11 +68,11 @@ class Pipeline(Frozen):
 class Questions(Frozen):
     """The static questions (sections 2.2 and D)."""
 
-    per_template: int = Field(default=50, ge=1, le=1000, description="asked of each model")
+    per_template: int = Field(default=50, ge=1, le=1000, description="questions of each template")
     split: Split = "test"
     conditions: tuple[Condition, ...] = Field(default=("full", "restricted"), min_length=1)
     seed: int = Field(default=0, ge=0)
-    file: str | None = Field(default=None, description="a set of questions in place of our own (JSONL)")
+    file: str | None = Field(default=None, description="custom question set (JSONL)")
 
     @property
     def main(self) -> Condition:
@@ -86,7 +86,7 @@ class BenchPlan(Frozen):
     version: Literal["2"] = "2"
     name: Name = "portbench"
     title: str = ""
-    seed: int = Field(default=0, ge=0, description="of resampling")
+    seed: int = Field(default=0, ge=0, description="random seed of resampling")
     models: tuple[AgentSpec, ...] = Field(min_length=1)
     convention: Convention = "paper"
     market: Market = Market()
@@ -100,9 +100,9 @@ class BenchPlan(Frozen):
     agreed: float = Field(
         default=0.5, ge=-1, le=1, description="rank correlation above which questions and pipeline agree"
     )
-    judges: tuple[JudgeSpec, ...] = Field(default=(), description="a panel that grades what models say at S1 to S3")
+    judges: tuple[JudgeSpec, ...] = Field(default=(), description="judges of the rationales at S1 to S3")
     rubric: str = "v1.0"
-    claims: BiasRules = Field(default=BiasRules(), description="of that panel")
+    claims: BiasRules = Field(default=BiasRules(), description="bias rules of these judges")
     engine: EngineChoice = EngineChoice()
 
     @model_validator(mode="before")
@@ -144,8 +144,6 @@ def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -
     canonical = plan.model_dump(mode="json", exclude={"engine"})
     return content_id({"plan": canonical, "texts": texts, "inputs": inputs})
 
-
-# Investor profiles, exposures of a portfolio, and scores of its compliance
 
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
 CLASS_NAMES: tuple[ClassName, ...] = get_args(ClassName)

@@ -125,10 +125,7 @@ def objects_in(text: str, key: str) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str], re.Pattern[str]]:
-    """Return tickers by upper case, and patterns of a line with a ticker and of a comma before a ticker.
-
-    ``SPY: +0.4, TLT: -0.2`` counts as two lines.
-    """
+    """Return tickers by upper case and patterns of a line and of the comma before one: ``A: 1, B: 0`` is two lines."""
     # Longest first, so that no ticker matches the beginning of a longer one.
     names = "|".join(re.escape(ticker) for ticker in sorted(tickers, key=lambda ticker: (-len(ticker), ticker)))
     line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
@@ -297,10 +294,7 @@ def _single_value(values: list[JSON], stage: Stage) -> Any:
 
 
 def _parse_value(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
-    """Parse a view, a signal, or a weight with a flag for a percentage.
-
-    A number may be a JSON number, or a text that begins with one and has no other value.
-    """
+    """Parse a view, a signal, or a weight and its percent flag: a number, or a text that begins with its only value."""
     if stage == "S2":
         match = _WORD.match(value.strip()) if isinstance(value, str) else None
         if match and _REMARK.match(match.group(2)):
@@ -392,8 +386,6 @@ def market_numbers(known: MarketState, listings: Sequence[Listing]) -> Text:
     }
     return Text.of(canonical_json(members)[1:-1])
 
-
-# The prompts of S1, S2 and S3: versioned templates, filled from a date, a profile and the earlier answers
 
 TEMPLATE: Final = "stages-v1.txt"
 """The prompt templates in use."""

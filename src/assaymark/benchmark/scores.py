@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike
 from assaymark.errors import UnknownNameError
 from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
-# Shared types of the benchmark: answers and truths of one date, and results
-
 Stage = Literal["S1", "S2", "S3", "S4", "S5"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """The stages in their order: interpretation, signals, weights, execution, risk."""

@@ -312,10 +312,7 @@ class _FactClaims:
         self, claim: Claim, reason: str, ids: Sequence[str], withheld: StabilityStatus | None = None,
         reversals: Sequence[str] = (), words: str = "", findings: Sequence[Finding] = (),
     ) -> Verdict:  # fmt: skip
-        """Return the verdict on a claim that holds, or with status ``withheld`` on one that is not supported.
-
-        ``reversals`` are the changes that reverse the claim, and ``words`` describe it then.
-        """
+        """Return the verdict on a claim that holds, or is ``withheld``; ``words`` say what ``reversals`` change."""
         early = self.rules.preregistered
         conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if reversals else []
         conditions += [condition for finding in findings for condition in finding.conditions]

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 Why = TypeVar("Why")
 
-# --- Certificates -----------------------------------------------------------------------------------------------------
-
-
 FORMAT: Final = "assaymark certificate 3"
 SEASON: Final = "assaymark season certificate 1"
 
@@ -283,8 +280,6 @@ def is_about(claim: Claim, high: str, other: str) -> bool:
     return set(claim.subjects) <= {high, other}
 
 
-# Certificates of a season
-
 ORDERS: Final = (
     "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
     "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
@@ -322,7 +317,6 @@ def season_certificates(
             # A claim depends on the composites of its subjects, and on missing ones.
             if item.name == rule.COMPOSITE and item.value is not None and labels["agent"] not in claim.subjects:
                 continue
-            # Tables only if the claim is about the pair.
             apart = "high" in labels and not is_about(claim, labels["high"], labels["low"])
             parts = [name for name in _PARTS[item.name] if not (apart and name in ("cluster_sums", "lags"))]
             numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
@@ -341,9 +335,6 @@ def _message_json(message: Phrase) -> dict[str, JSON]:
         return _message_json(entry) if isinstance(entry, Phrase) else list(entry) if isinstance(entry, tuple) else entry
 
     return {"key": message.key, "values": {name: value(entry) for name, entry in message.values.items()}}
-
-
-# --- verdicts.json: the verdicts of a run and the measurements behind them --------------------------------------------
 
 
 VERDICTS_FORMAT: Final = "assaymark verdicts 2"
@@ -459,8 +450,7 @@ def build_file(
     agents: Sequence[str], *, made_by: Sequence[AgentSpec] = (), amendments: Sequence[Mapping[str, JSON]] = (),
     unranked: Mapping[str, Collection[str]] = MappingProxyType({}), **given: Any,
 ) -> VerdictFile:  # fmt: skip
-    """Build ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are the other fields of
-    `VerdictFile`."""
+    """Build ``verdicts.json`` for the plan of any track; ``given`` are the other fields of `VerdictFile`."""
     built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     claimed = {name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements}

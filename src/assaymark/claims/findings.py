@@ -70,9 +70,6 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
     return (Condition(name, text),)
 
 
-# Alternative explanations of a ranking: same-family judges, length, halo, and the choice of judges.
-
-
 def own_family(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the ranking depends on judges of the same family as one of the agents (self-preference)."""
     if unknown := index.panel.get("unknown"):
@@ -284,8 +281,6 @@ def cluster_findings(claim: Claim, evidence: ClaimEvidence, index: Index) -> lis
     return findings
 
 
-# Status of a claim from agreement and adversarial controls
-
 _CONTAMINATING: Final = ("cell_a", "red_team")
 _REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
 _WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
@@ -390,8 +385,6 @@ def _terse_bearings(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
         bearings.append(("construct-sensitive", reason, f"{text}.", tuple(ids)))
     return bearings
 
-
-# The fields that decide a claim of a study, a season or a benchmark, and the resulting level
 
 HUMAN_P: Final = "put to people"
 """Key of ``Index.memo`` with the one-sided p-values, by claim id, of the claims that are tested on people's grades."""
@@ -541,9 +534,6 @@ class Fields:
                     yield condition
         if self.evidence.state == "ordered-by-less-than-the-margin" and self.claim.asserts_order:
             yield SMALL_GAP
-
-
-# Tests of rankings on people's grades (the human anchor)
 
 
 def store_human_p(each: Iterable[Fields], index: Index) -> None:

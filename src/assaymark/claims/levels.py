@@ -13,8 +13,6 @@ from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, CellThresholds, Study
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
 
-# The measurements behind verdicts
-
 T = TypeVar("T")
 Signed = tuple[Measurement, float | None, float | None, float | None]
 """A measurement of a pair, with its value, low and high in the requested direction."""
@@ -160,8 +158,6 @@ SILENT = "no usable answer"
 """State of the total of an agent without a usable answer."""
 SPAN = 100.0
 """Points between the ends of a season's scale."""
-
-# The rules of a plan
 
 OnFailure = Literal["qualified", "no-claim"]
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]
@@ -439,8 +435,6 @@ def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGate
         reason = f"Judged as an instrument, {'; '.join(failures)}."
     return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
-
-# Control cells
 
 WORDS: Final[Mapping[str, str]] = {
     "cell_a": "confident but wrong rationales",

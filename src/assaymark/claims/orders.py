@@ -313,19 +313,13 @@ def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adju
 def tiers_and_ranks(
     agents: Sequence[str], claimed: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[int, int]]]:
-    """Return tiers of agents from high to low, and the range of each agent's rank, from the claimed orders.
-
-    A tier ends where all agents above are claimed above all below. All ranges hold jointly at the level of the orders.
-    """
+    """Return tiers from high to low, cut where all above are claimed above all below, and each agent's rank range."""
     names = sorted(agents)
     if not names:
         return (), {}
     orders = [(names.index(high), names.index(low)) for high, low in claimed]
     groups = tuple(tuple(names[k] for k in group) for group in tiers(orders, len(names)))
     return groups, dict(zip(names, rank_intervals(orders, len(names)), strict=True))
-
-
-# The evidence of a claim about agents
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,9 +353,6 @@ def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], index: 
     """Return the contrasts of one kind for the pairs that have one."""
     items = (index.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
-
-
-# Summary of all verdicts
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,16 +319,10 @@ def _distinct(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
 
-# --- sentences --------------------------------------------------------------------------------------------------------
-
-
 def proofread_sentence(
     sentence: str, run: RunVerdicts, following: Sequence[str] = (), before: Sequence[str] = ()
 ) -> TextCheck | None:
-    """Check one sentence against a run; None if it neither compares agents nor quotes a number of the run.
-
-    A condition counts as stated if the sentence or the ``following`` sentences have most of its words.
-    """
+    """Check one sentence, with conditions also in the ``following``; None if it says nothing about the run."""
     if statement_key(sentence) in run.stated_conditions:
         return None
     if (verbatim := run.by_statement.get(statement_key(sentence))) is not None:
@@ -413,10 +407,7 @@ _NEGATIVE: Final = frozenset(("no", "not", "never", "nothing", "without", "none"
 
 
 def is_stated(condition: str, sentences: Sequence[str]) -> bool:
-    """True if the sentences state a condition: 60 % of its words, and a negation if it has one.
-
-    The search window is as many consecutive sentences as the condition has.
-    """
+    """True if consecutive sentences have 60 % of the words of a condition, and a negation if it has one."""
     words = _WORDS.findall(condition.casefold())
     stems = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
     negative = bool(_NEGATIVE.intersection(words))
@@ -431,8 +422,6 @@ def is_stated(condition: str, sentences: Sequence[str]) -> bool:
 def _stem(word: str) -> str:
     return re.sub(r"(?:ing|ed|es|s)$", "", word) if len(word) > 4 else word
 
-
-# --- numbers of the run -----------------------------------------------------------------------------------------------
 
 _KAPPA: Final = re.compile(
     r"(?:\bkappa|κ|\bicc|\bintraclass correlation|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b"

@@ -244,8 +244,7 @@ class Recomputation:
         }  # fmt: skip
 
     def recompute(self, measurements: Sequence[Measurement]) -> list[Measurement]:
-        """Recompute each measurement from its own table, except those with ids in ``bare``, then check the relations
-        between them."""
+        """Recompute each measurement but ``bare`` ones from its own table, then check the relations between them."""
         items = []
         for item in measurements:
             if item.name != KAPPA and item.id not in self.bare:
@@ -568,10 +567,7 @@ class Recomputation:
     # Relations between measurements.
 
     def _check_cells(self, items: list[Measurement]) -> list[Measurement]:
-        """Recompute Holm's correction over the control cells and without each judge family, and each outcome.
-
-        A halo that is not triggered must be the gate's value minus the value without the text author's family.
-        """
+        """Recompute Holm's correction over the control cells, also without each judge family, outcomes and halos."""
         checks, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
         for item in items:
             if item.name in ("cell.gate", "cell.drop"):

@@ -413,9 +413,6 @@ def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str
     return Claim(name, scope, "", subjects, dimension, asserts_order=beats)
 
 
-# Messages of findings
-
-
 def _bias_reasons(fields: Fields) -> Iterator[Phrase]:
     """Yield messages on bias tests, also if another field already stops the claim; never with a difference."""
     for result in fields.findings:

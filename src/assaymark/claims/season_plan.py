@@ -66,11 +66,11 @@ class SeasonMarket(Frozen):
     """Price source: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`."""
 
     source: str = "synthetic"
-    seed: int = Field(default=0, ge=0, description="of the synthetic market")
+    seed: int = Field(default=0, ge=0, description="random seed of the synthetic market")
     live: bool = False
-    format: str = Field(default="", max_length=60, description="of imported records, as in assaymark import")
-    track: str = Field(default="", max_length=120, description="which of the markets that the records are of")
-    exclude_flags: tuple[Name, ...] = Field(default=(), description="records with one of these flags are left out")
+    format: str = Field(default="", max_length=60, description="format of imported records, as in assaymark import")
+    track: str = Field(default="", max_length=120, description="market of imported records, if there are several")
+    exclude_flags: tuple[Name, ...] = Field(default=(), description="flags whose records are left out")
 
     @model_validator(mode="after")
     def _source(self) -> SeasonMarket:
@@ -89,9 +89,9 @@ class SeasonCalendar(Frozen):
 
     first: date
     last: date
-    decide_at: time = Field(default=time(21, 30), description="in UTC, from 21:00 on")
+    decide_at: time = Field(default=time(21, 30), description="time of decision in UTC, 21:00 or later")
     late_after_h: float = Field(
-        default=48.0, gt=0, le=24 * 30, description="live: hours after decide_at that the data of a day are waited for"
+        default=48.0, gt=0, le=24 * 30, description="live: hours to wait for the data of a day after decide_at"
     )
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class SeasonRules(Frozen):
     """The broker's rules (`assaymark.portfolio.broker.BrokerRules`), and the maximum number of orders per day."""
 
     fill: Literal["next_open", "close"] = Field(
-        default="next_open", description="orders fill on the next trading day: at its open, or at its close"
+        default="next_open", description="fill price: the open or the close of the next trading day"
     )
     cost_bps: float = Field(default=10.0, ge=0, lt=10_000)
     fractional: bool = True
@@ -123,7 +123,7 @@ class SeasonRules(Frozen):
     max_weight: float | None = Field(default=None, gt=0, le=10)
     max_exposure: float = Field(default=1.0, gt=0, le=10)
     excess: Literal["reject", "cut"] = "reject"
-    max_orders: int = Field(default=10, ge=1, le=50, description="a day and agent; later ones are rejected")
+    max_orders: int = Field(default=10, ge=1, le=50, description="orders of an agent a day; further ones are rejected")
 
     @property
     def broker(self) -> BrokerRules:
@@ -134,12 +134,12 @@ class SeasonRules(Frozen):
 class SeasonJudging(Frozen):
     """Settings of grading other than the panel and the scoring plan."""
 
-    period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
+    period: Literal["week", "month"] = Field(default="week", description="graded period, beside the season")
     token_budget: int = Field(default=BUDGET, ge=LEAST_BUDGET, le=2_000_000)
-    author_probe: bool = Field(default=True, description="judges are asked whose record it is; no grade comes of it")
+    author_probe: bool = Field(default=True, description="ask judges to identify the author; not scored")
     alpha: float = Field(default=0.05, gt=0, lt=1)
-    publish: float = Field(default=0.4, ge=-1, le=1, description="kappa of the panel from which orders are published")
-    halt: float = Field(default=0.2, ge=-1, le=1, description="kappa below which no order is")
+    publish: float = Field(default=0.4, ge=-1, le=1, description="kappa needed to publish rankings")
+    halt: float = Field(default=0.2, ge=-1, le=1, description="kappa below which no ranking is published")
 
     @model_validator(mode="after")
     def _gates(self) -> SeasonJudging:
@@ -154,25 +154,25 @@ class Season(Frozen):
     version: Literal["2"] = "2"
     name: Name
     title: str = ""
-    seed: int = Field(default=0, ge=0, description="of resampling")
+    seed: int = Field(default=0, ge=0, description="random seed of resampling")
     agents: tuple[AgentSpec, ...] = Field(min_length=1)
-    prompt: str = Field(default="", max_length=100_000, description="what all agents are told")
+    prompt: str = Field(default="", max_length=100_000, description="instructions to all agents")
     strategies: dict[Name, Annotated[str, Field(min_length=1, max_length=100_000)]] = Field(
-        default_factory=dict, description="by agent, in place of one prompt"
+        default_factory=dict, description="instructions to each agent, instead of one prompt"
     )
     market: SeasonMarket = SeasonMarket()
     universe: int | tuple[Name, ...] = Field(
-        default=20, description="how many, of the classes in turn, or which instruments"
+        default=20, description="number of instruments, from the classes in turn, or their names"
     )
     capital: float = Field(default=100_000.0, gt=0, le=1e12)
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3,5}$")] = "USD"
     calendar: SeasonCalendar
     rules: SeasonRules = SeasonRules()
     bars: int = Field(default=30, ge=FEWEST_BARS, le=252, description="daily closes shown of each instrument")
-    news_days: int = Field(default=5, ge=0, le=60, description="0 shows none")
+    news_days: int = Field(default=5, ge=0, le=60, description="days of news shown; 0 for none")
     panel: tuple[JudgeSpec, ...] = ()
     scoring: str = DEFAULT_SCORING
-    efficiency: EfficiencyScale = Field(default=EfficiencyScale(), description="what 100 points of efficiency are")
+    efficiency: EfficiencyScale = Field(default=EfficiencyScale(), description="definition of 100 points of efficiency")
     judging: SeasonJudging = SeasonJudging()
     inference: OrderRules = OrderRules()
     claims: BiasRules = BiasRules()
@@ -237,7 +237,7 @@ class Season(Frozen):
     @classmethod
     def _known_scoring(cls, value: str) -> str:
         if value not in scoring_names():
-            raise ValueError(f"is no scoring plan; known: {', '.join(scoring_names())}")
+            raise ValueError(f"is not a scoring plan; known: {', '.join(scoring_names())}")
         return value
 
     @property

@@ -58,8 +58,6 @@ class ParsedSentence:
     unclear: str = ""
 
 
-# --- the phrases ------------------------------------------------------------------------------------------------------
-
 _TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
 _G: Final = "[\ue000-\uefff]"  # placeholder characters for agents, for all or no others, and for scores
 _ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
@@ -152,9 +150,6 @@ COMMON: Final = frozenset(_TABLE["common"].split())
 _PLAIN: Final = frozenset(_TABLE["plain"].split())
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
-
-
 def name_key(text: str) -> str:
     """Normalise a name: case-folded, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", text).casefold()
@@ -231,15 +226,8 @@ class RunNames:
         return next((score for score in self.scores if name_key(score) == plain), None)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
 def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
-    """Parse a sentence; None if it compares no agent of the run. ``before`` are agents named just before it.
-
-    Questions, conditions ("if"), plans and hopes assert nothing. A comparison with an agent that is not in the run, or
-    on a quantity that it does not score, is returned with those words.
-    """
+    """Parse a sentence; None if it asserts nothing on agents of the run, or of those named just ``before`` it."""
     if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
     if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:

@@ -536,9 +536,6 @@ def higher_first(dimension: str, first: str, other: str, index: Index) -> tuple[
     return (first, other) if values[0] > values[1] else (other, first)
 
 
-# Verdicts on claims of a study
-
-
 def decide_claims(
     measurements: Sequence[Measurement], study: Study, plan_hash: str, amended: Sequence[str] = (), *,
     preregistered: bool = True, variants: bool = True,
@@ -579,9 +576,6 @@ def prepare_human_tests(study: Study, index: Index, rules: Rules) -> None:
     if index.named("human.contrast") and HUMAN_P not in index.memo:
         claims = candidate_claims(study.claims, index, rules, cells=False)
         store_human_p((claim_type(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
-
-
-# Helpers of several kinds
 
 
 def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[StabilityStatus, str]:
@@ -628,9 +622,6 @@ def contains_zero(probe: rule.Signed | None) -> bool | None:
     if probe is None or probe[2] is None or probe[3] is None:
         return None
     return probe[2] <= TOLERANCE and probe[3] >= -TOLERANCE
-
-
-# Messages for numbers
 
 
 def p_text(p: float) -> Phrase:

@@ -132,7 +132,7 @@ class _StudyCertificate(_CertificateHead):
         defaults = Rules.__dataclass_fields__
         for name in ("kappa", "test", "source"):
             if getattr(rules, name) != defaults[name].default:
-                yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
+                yield Problem(f"rules.{name}", f"is not a rule of a plan (got {getattr(rules, name)!r})")
         yield from _name_problems(stated, defaults)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
@@ -145,7 +145,7 @@ class _StudyCertificate(_CertificateHead):
             problem = f"must be among the agents of the study (got {', '.join(claim.subjects):.80})"
             yield Problem("claim.subjects", problem)
         if claim.dimension not in (AGGREGATE, *study.dimensions) or not rules.claims_scale(claim.dimension):
-            yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
+            yield Problem("claim.dimension", f"is not a score that claims are made on (got {claim.dimension!r:.80})")
 
     def pair_problems(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
         """Yield problems of the pairs outside the claim: wrong scales, or pairs that do not match the agents."""
@@ -193,7 +193,7 @@ class _SeasonCertificate(_CertificateHead):
                 problems.append(Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})"))
         for name in ("kappa", "test"):
             if name in raw and raw[name] != defaults[name].default:
-                problems.append(Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})"))
+                problems.append(Problem(f"rules.{name}", f"is not a rule of a plan (got {raw[name]!r:.80})"))
         if raw.get("on_failure") not in (None, "qualified", "no-claim"):
             problem = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
             problems.append(Problem("rules.on_failure", problem))
@@ -440,7 +440,7 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tupl
     if not problems and stated != item.id:
         problems.append(Problem(f"{at}.id", f"must be {item.id} (got {stated!r:.80})"))
     if (item.value is None) == (item.state == "ok"):
-        problems.append(Problem(f"{at}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
+        problems.append(Problem(f"{at}.state", f"without a value it must be the reason (got {item.state!r:.80})"))
     return (None if problems else item), problems
 
 

@@ -48,7 +48,7 @@ class Verbosity(enum.IntEnum):
     VERBOSE = 2
 
 
-KEPT: Final = "what is finished is kept and nothing is half-written; the same command goes on from there"
+KEPT: Final = "finished work is kept and nothing is half-written; run the same command to resume"
 """Advice after stopping a command that works in a run folder."""
 
 WHOLE: Final = "every file is as it was, or whole; run the same command again"
@@ -121,10 +121,7 @@ def common_options() -> tuple[Parameter, ...]:
 
 @contextmanager
 def logging_session() -> Iterator[None]:
-    """Run a block with logging to stderr at normal verbosity, and with SIGTERM raising `KeyboardInterrupt`.
-
-    SIGTERM thereby stops a command just as Ctrl-C does.
-    """
+    """Log to stderr at normal verbosity in a block, and let SIGTERM stop a command just as Ctrl-C does."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -339,7 +336,7 @@ def usage_error(error: typer.TyperException) -> str:
         return message
     message = message if message[1:2].isupper() else message[:1].lower() + message[1:]
     if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not similar:
-        message += "; the options of a command stand behind its name"
+        message += "; the options of a command follow its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)
     if example is None or message.endswith("?"):
         return f"{message}{'' if message.endswith('?') else ';'} see: {ctx.command_path} --help"

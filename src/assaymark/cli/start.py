@@ -251,7 +251,7 @@ def serve(
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
         lines = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        opts.print_lines([*lines, "Ctrl-C ends this; a run that is under way goes on"])
+        opts.print_lines([*lines, "Ctrl-C stops the server; a run in progress continues"])
         if open_:
             webbrowser.open(address)
         try:
@@ -259,8 +259,6 @@ def serve(
         except KeyboardInterrupt:
             opts.print_lines(["stopped"])
 
-
-# --- What is installed ------------------------------------------------------------------------------------------------
 
 CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
                "jinja2", "svg.py")  # fmt: skip

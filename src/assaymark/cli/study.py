@@ -426,8 +426,6 @@ def _finish(ctx: typer.Context, folder: RunFolder, result: StudyReport, models: 
     opts.emit_costed(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
 
-# --- People -----------------------------------------------------------------------------------------------------------
-
 Graded = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
 Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
 Sample = Annotated[int | None, option("Number of cycles to draw; default: the plan's, 40", "N", "--sample", min=1)]

@@ -35,8 +35,6 @@ def _add_group(name: str, help: str, *lines: str) -> typer.Typer:
     return group
 
 
-# --- Judges -----------------------------------------------------------------------------------------------------------
-
 Judges = Annotated[Texts, option("Judge to measure; repeatable.", "PROVIDER/NAME", "--judge")]
 Log = Annotated[Path | None, option("Existing log of pairwise verdicts, any format.", "LOG", "--from")]
 LogMap = Annotated[Texts, option("For --from: a column, or a map (TOML).", "ROLE=COLUMN", "--map")]
@@ -124,8 +122,6 @@ def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, models: Mo
     opts.emit_costed(ctx, folder, models, value, [f"page: {written.page}"], summary=shown)
 
 
-# --- The benchmark ----------------------------------------------------------------------------------------------------
-
 bench = _add_group(
     "bench", "Run PortBench: questions with exact answers, and a five-stage pipeline under stress.",
     "assaymark bench qa --model openai/MODEL --per-template 5",
@@ -210,8 +206,6 @@ def questions(
     value = {"questions": size, "sha256": digest, "card": card}
     emit(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
-
-# --- Seasons ----------------------------------------------------------------------------------------------------------
 
 season = _add_group(
     "season", "Run seasons: agents trade one universe day by day, in replay or live.",
@@ -346,8 +340,6 @@ def _run(ctx: typer.Context, season: Path, models: Models, verb: Callable[..., A
     if done.absent:
         raise typer.Exit(opts.DEGRADED)
 
-
-# --- Market data ------------------------------------------------------------------------------------------------------
 
 data = _add_group(
     "data", "Make, fetch, show and check a snapshot of market data in a folder.",

@@ -225,13 +225,13 @@ class BatchRun:
         finally:
             self._commit(ends)  # when the file broke off, too: it is read again from its start, and these are ignored
         if not batch.certain and not (answered or failed):
-            self._give_up(batch, attempts, f"batch {remote} turned out to be somebody else's")
+            self._give_up(batch, attempts, f"batch {remote} belongs to another client")
             return
         last = ModelError("the batch ended without a result for this call", retryable=True)
         errors = ((attempt, failed.get(key, last)) for key, attempt in open_.items())
         self._fail([(attempt, str(error), error.retryable) for attempt, error in errors])
         words = [f"{len(attempts) - len(open_)} replies", f"{len(open_)} without one"]
-        words += [f"{again} results came again and were ignored"] if again else []
+        words += [f"{again} results arrived twice and were ignored"] if again else []
         words += [f"{strange} results for unknown calls were ignored (such as {', '.join(unknown)})"] if strange else []
         words += [f"{unread} lines could not be read"] if unread else []
         if len(words) > 2:
@@ -389,7 +389,7 @@ class BatchRun:
         name = provider_of(like.model)
         if lane not in self._providers:
             if name not in self._makers:
-                self._halt(_account(lane), f"{name}: takes no batches, but has some under way; it is left as it is")
+                self._halt(_account(lane), f"{name}: accepts no batches, but some are in progress; they are left alone")
                 return None
             try:
                 self._providers[lane] = self._makers[name](like)
@@ -402,10 +402,10 @@ class BatchRun:
         if exc.quota or not exc.retryable:
             self._halt(_account(batch.lane), str(exc))
         else:
-            self._say(f"{_model(batch)}: {exc}; looking again in {self._terms.poll_s:g} s")
+            self._say(f"{_model(batch)}: {exc}; checking again in {self._terms.poll_s:g} s")
 
     def _halt(self, endpoint: str, reason: str) -> None:
-        line = f"{reason}; every reply so far is kept, run the same command to go on"
+        line = f"{reason}; every reply so far is kept; run the same command to resume"
         if self.halted.setdefault(endpoint, line) is line:
             self._say(line)
 

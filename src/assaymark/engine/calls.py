@@ -17,8 +17,6 @@ from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
 from assaymark.text import code_points
 
-# Content-addressed bytes: compressed, checked whenever they are read, and in a separate file when large
-
 Codec = Literal["raw", "zstd"]
 
 INLINE_BYTES = 1 << 20

@@ -137,7 +137,7 @@ class JobQueue:
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
-            raise ChunkError([FailedChunk(task.name, (f"given up after {times} attempts; at last {reason}",))])
+            raise ChunkError([FailedChunk(task.name, (f"given up after {times} attempts; last reason: {reason}",))])
         self.waiting.append(task)
 
 
@@ -488,16 +488,16 @@ _SETTINGS: Final = {
 }
 
 _GONE: Final = (
-    "the process that speaks to Ray has ended: the head node is gone, or does not let us in; "
-    "what was finished is kept where there is a ledger: run again when the cluster is there"
+    "the process connected to Ray has ended: the head node is gone, or refuses the connection; "
+    "finished work is kept if there is a ledger: run again when the cluster is up"
 )
 
 _NO_ENTRY: Final = (
-    "Ray did not let us in within {:g} s; check the address, and that RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH (or "
-    "RAY_AUTH_TOKEN) are those of the head node"
+    "Ray did not accept the connection within {:g} s; check the address, and that RAY_AUTH_MODE and "
+    "RAY_AUTH_TOKEN_PATH (or RAY_AUTH_TOKEN) are those of the head node"
 )
 
-_NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
+_NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so the work was stopped; `ray status` shows the cluster"
 
 _Over = tuple[FailedChunk | None, str | None]
 """The end of a Ray run, with a failed chunk or a reason if it broke off. None is sent once Ray is connected."""

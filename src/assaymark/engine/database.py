@@ -52,17 +52,17 @@ _UNREACHABLE = (
     "cannot be reached; check the URL and the server; what was committed is safe: run again when the server is there"
 )
 _MEANINGS = (
-    ("not a database", "is no ledger (its content is not a database); name another file or move this one away"),
-    ("codec can't decode", "is damaged (a text in it is none); restore it from a copy"),
-    ("decode to UTF-8", "is damaged (a text in it is none); restore it from a copy"),
-    ("malformed", "is damaged (its pages do not hang together); restore it from a copy"),
+    ("not a database", "is not a ledger (its content is not a database); name another file or move this one away"),
+    ("codec can't decode", "is damaged (it contains invalid text); restore it from a copy"),
+    ("decode to UTF-8", "is damaged (it contains invalid text); restore it from a copy"),
+    ("malformed", "is damaged (its pages are inconsistent); restore it from a copy"),
     ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("No space left", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("readonly", "cannot be written; check the permissions of the file and of its folder"),
     ("Read-only file system", "cannot be written; check the permissions of the file and of its folder"),
     ("Permission denied", "cannot be written; check the permissions of the file and of its folder"),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
-    ("password authentication failed", "refuses the user or the password; put the right ones into the URL"),
+    ("password authentication failed", "refuses the user or the password; correct them in the URL"),
     *((sign, _UNREACHABLE) for sign in ("connection failed", "closed the connection", "terminating connection")),
     ("deadlock detected", "undid a commit because two workers waited for each other; run again"),
     ("locked", f"is held by another process for more than {BUSY_S:.0f} s; wait for it to end and run again"),
@@ -89,10 +89,7 @@ class LedgerStore(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Yield a connection in a write transaction; errors of the database become `LedgerError`.
-
-        The transaction takes the write lock at once: upgrading a read lock can fail half-way.
-        """
+        """Yield a connection that holds the write lock at once: upgrading a read lock can fail half-way."""
         with (
             plain_errors(self.name),
             self.engine.connect().execution_options(**{_WRITE: True}) as connection,
@@ -357,7 +354,7 @@ def check_version(engine: sa.Engine, path: Path | str) -> None:
         rows = connection.execute(sa.select(meta.c.name, meta.c.value)).all() if ours else []
         values = {row.name: row.value for row in rows}
     if values.get("kind") != _KIND:
-        raise LedgerError(f"{path}: is a database but no ledger of ours; name another file or move this one away")
+        raise LedgerError(f"{path}: is a database but not a ledger; name another file or move this one away")
     if values.get("schema") != SCHEMA:
         raise LedgerError(
             f"{path}: is a ledger of schema {values.get('schema')!r} where this version reads {SCHEMA!r}; "
@@ -369,7 +366,7 @@ def _meaning(message: str) -> str:
     for sign, meaning in _MEANINGS:
         if sign in message:
             return meaning
-    return f"the store refused: {' '.join(message.split())}"
+    return f"the database refused: {' '.join(message.split())}"
 
 
 # Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the
@@ -515,8 +512,6 @@ def _parse_note(name: str, value: object) -> str:
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
     return text
 
-
-# One commit: the ends of some attempts and the beginnings of others, in one transaction
 
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fencing token of its claim (None: no claim is needed)."""

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from assaymark.protocol import ProviderLimits
 
 
-# --- Batches: their calls, their attempts and their status ------------------------------------------------------------
-
-
 BatchStatus = Literal["submitting", "open", "ended", "refused", "lost"]
 """``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are final."""
 
@@ -104,7 +101,7 @@ class BatchStore:
             return
         with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_ALONE))):
-                raise LedgerError(f"{self._store.name}: somebody else is at work on its batches; wait, or stop them")
+                raise LedgerError(f"{self._store.name}: another process is collecting its batches; wait, or stop it")
             try:
                 yield
             finally:
@@ -213,11 +210,6 @@ def _check_member(row: Row) -> None:
 BATCH_CHECKS: Final = {_B: _batch_of, _C: _check_member}
 """By table, the check that raises `LedgerError` if a row on batches has changed since it was written."""
 
-
-# --- Calls, attempts and replies --------------------------------------------------------------------------------------
-
-
-# Audit of a whole ledger: changed rows and objects, and rows written after its last clean close
 
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
 _NOTE: Final = "seal"

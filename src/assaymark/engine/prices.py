@@ -241,8 +241,6 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
     return int(most) if isinstance(most, int | float) else unset
 
 
-# A budget for calls: money spent, money reserved for calls in flight, and whether the next call may be sent
-
 AttemptId = tuple[str, int]
 """Key and number of an attempt."""
 
@@ -437,9 +435,9 @@ class SpendLimit:
 
     def _stop(self, usd: float, subject: str = "call needs") -> None:
         self.stopped = (
-            f"budget of {_usd(self.limit_usd)} USD would be passed: {_usd(self.spent)} spent, {_usd(self.under_way)} "
+            f"budget of {_usd(self.limit_usd)} USD would be exceeded: {_usd(self.spent)} spent, {_usd(self.under_way)} "
             f"under way or cut off, the next {subject} up to {_usd(usd)}; "
-            "every reply so far is kept; raise --budget to go on"
+            "every reply so far is kept; raise --budget to continue"
         )
         self.wake()
 
@@ -481,8 +479,8 @@ def _kind_of(call: CallSpec) -> CallKind:
 
 def _no_price(models: Iterable[str]) -> str:
     return (
-        f"no price is known for {', '.join(sorted(models))}, or not for prompts of this length: "
-        "with a budget it is not asked; give a file of prices that has it (--prices FILE), or leave the budget out"
+        f"no price is known for {', '.join(sorted(models))}, or not for prompts of this length, "
+        "and a budget needs one: add it to a price table (--prices FILE), or leave the budget out"
     )
 
 

@@ -111,7 +111,7 @@ def reserve(
     return granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10
 
 
-KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
+KEPT = "stopped asking it; every reply so far is kept; run the same command to resume"
 _WITH_ADDRESS = ("http", "https")
 _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
@@ -337,8 +337,6 @@ class Throttle:
                 if not waiting.done():
                     waiting.set_exception(exc)
 
-
-# Queue of a ledger that several workers share: leases on calls, with fencing tokens that reveal a late worker
 
 _SERVER_NOW: Final = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _FREE: Final = f"expires_at < {_SERVER_NOW} AND (failed_at IS NULL OR failed_at < :since)"

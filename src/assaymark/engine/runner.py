@@ -353,7 +353,7 @@ class CallRun:
         """Let calls in flight finish and start no new ones."""
         if not self.over.is_set():
             _LOG.warning(
-                "stopping: calls under way end first (%d left), nothing more is sent; a second Ctrl-C does not wait",
+                "stopping: no new calls are sent; waiting for %d in progress; press Ctrl-C again to stop at once",
                 self._under_way,
             )
         self.interrupted = True
@@ -490,7 +490,7 @@ def run_calls(
                 inside = {key for key, _ in ledger.batches.attempts_under_way()}
                 if n := len(inside if pending is None else inside.intersection(pending)):
                     advice = "collect the batches or cancel them first"
-                    raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
+                    raise LedgerError(f"{ledger.name}: {n} of the planned calls are in batches in progress; {advice}")
             if sound is not None:
                 sound.result()
             ledger.verified = True

@@ -255,7 +255,7 @@ def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
     try:
         written = bytes_text(row["facts"])
     except (UnicodeDecodeError, AttributeError):
-        raise LedgerError(f"{name} is damaged: its facts are no text; restore the ledger from a copy") from None
+        raise LedgerError(f"{name} is damaged: its facts are not text; restore the ledger from a copy") from None
     _check(row, name, row["key"], row["number"], row["object"], written, row["finished_at"])
     facts = json.loads(written)
     return dict(zip(_FACTS, facts, strict=False)), facts[len(_FACTS)] if len(facts) > len(_FACTS) else None

@@ -320,7 +320,7 @@ class LogStep:
             except ValueError:
                 yield f"timestamps.{number}", f"must be a time such as 2025-11-17T06:44:32 (got {text[:40]!r})"
         if any(time.tzinfo is not None for time in times):
-            yield "timestamps", "have a zone, which this log's never had; say what changed in an issue"
+            yield "timestamps", "have a zone, which this log's times never had; please report the change in an issue"
         elif times != sorted(times):
             yield "timestamps", "go backwards"
 
@@ -406,7 +406,7 @@ class TraderLog:
             lost = f"missing, and needed for {n} steps of {name_of}; give it as {file} or {file}.gz"
             tally.problem(file, f"{n} steps of {name_of} without prices: their file is broken" if present else lost)
         if not lines:
-            tally.problem(name, "holds no step: no line with anything in it")
+            tally.problem(name, "contains no step: every line is empty")
         self.bad = lines - len(self.steps)
 
     def runs(self) -> dict[tuple[str, str], list[LogStep]]:

@@ -279,11 +279,7 @@ def import_nof1(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = NOF1,
 ) -> report.Imported:  # fmt: skip
-    """Import Alpha Arena's conversations as decisions with several orders, and outcomes from the account values.
-
-    ``files`` are ``conv*.json`` and optionally ``trades.json``, plain or gzip. The system prompt was not published, so
-    every context is ``partial``. A reply that the arena could not parse has the flag ``invalid-reply``.
-    """
+    """Import Alpha Arena's conversations; contexts are ``partial``, and unreadable replies have a flag."""
     tally = report.Tally()
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
     if len(names) != 1:
@@ -302,7 +298,7 @@ def import_nof1(
             else:
                 calls.append((talk, *good))
     if not total and not tally.problems:
-        tally.problem(names[0], "holds no conversation; conversations is an empty list")
+        tally.problem(names[0], "contains no conversation; conversations is an empty list")
     of = read.pick(files, TRADES)
     trades = [] if of is None else [trade for _, trade in _items(ClosedTrade, *of, "trade", tally) if trade is not None]
     tally.refuse("nof1", keep_going)
@@ -444,11 +440,7 @@ def import_deepfund(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = DEEPFUND,
 ) -> report.Imported:  # fmt: skip
-    """Import DeepFund's decisions, each on one ticker and trading day, with all prompts that led to it.
-
-    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment; repeated decisions of one on a
-    ticker and trading day are replicates. The manager's justification is the ``summary``, the analysts' are ``stage``.
-    """
+    """Import DeepFund's decisions, one per agent, ticker and day (others are replicates), with their prompts."""
     tally, (name, data) = report.Tally(), read.require(files, DATABASE)
     with closing(sqlite3.connect(":memory:")) as base:
         try:
@@ -472,7 +464,7 @@ def import_deepfund(
         elif config is None:
             tally.problem(f"{place}, portfolio_id", f"its portfolio is of no config (got {run.config_id!r:.60})")
         elif one.id in by_id:
-            tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
+            tally.problem(f"{place}, id", f"occurs twice (got {one.id!r:.60})")
         else:
             advice = by_question[one.portfolio_id, one.ticker]
             # the end of the trading day, or the writing of the row if that came first
@@ -516,7 +508,7 @@ def import_deepfund(
         if progress is not None:
             progress("decisions", done, len(decided))
     if not decided and not tally.problems:
-        tally.problem(name, "holds no decision: its table decision is empty")
+        tally.problem(name, "contains no decision: its table decision is empty")
     tally.refuse("deepfund", keep_going)
     answered = {(decision.portfolio_id, decision.ticker) for _, decision in decided}
     for got in signals:
@@ -535,7 +527,7 @@ def _rows_of(
     """Return the rows of a table with their places; invalid rows are noted and left out."""
     columns = [row[1] for row in base.execute(f"pragma table_info({table})")]
     if not columns:
-        tally.problem(file, f"holds no table {table}")
+        tally.problem(file, f"has no table {table}")
         return []
     if absent := [name for name in kind.model_fields if name not in columns]:
         tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(columns)})")

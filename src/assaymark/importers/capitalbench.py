@@ -247,7 +247,7 @@ class Record(read.StrictModel, Generic[S]):
         for place, names in ids.items():
             for name in names:
                 if name not in options:
-                    yield f"submission.{place}: is none of the round's options (got {name!r})"
+                    yield f"submission.{place}: is not one of the round's options (got {name!r})"
             for name in records.duplicates(names):
                 yield f"submission.{place}: names {name!r} twice"
         if isinstance(submission, WeightSubmission):

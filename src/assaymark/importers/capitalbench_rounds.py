@@ -296,9 +296,9 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
 
     def check(option: str, known: set[str], place: str) -> None:
         if option not in options:
-            raise ValueError(f"{place}: is none of the round's options (got {option!r})")
+            raise ValueError(f"{place}: is not one of the round's options (got {option!r})")
         if option in known:
-            raise ValueError(f"{place}: stands twice (got {option!r})")
+            raise ValueError(f"{place}: occurs twice (got {option!r})")
         known.add(option)
 
     options_read: set[str] = set()
@@ -481,7 +481,7 @@ def read_rounds(
             tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
         round_id = tree.get("round_id")
         if not wrong and round_id in rounds:
-            tally.problem(f"{place}, round_id", f"stands twice (got {round_id!r})")
+            tally.problem(f"{place}, round_id", f"occurs twice (got {round_id!r})")
             continue
         entry = None if wrong else reader.read(place, tree)
         if entry is not None:
@@ -489,7 +489,7 @@ def read_rounds(
         elif isinstance(round_id, str):
             broken[round_id] = 0
     if not lines:
-        tally.problem(name, "holds no round: no line with anything in it")
+        tally.problem(name, "contains no round: every line is empty")
     return rounds, broken
 
 
@@ -511,7 +511,6 @@ class _RoundReader:
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(place_of(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
-        # verify the hashes of the files that are present, and note the frozen files that are not
         listed, missing = dict[str, str](), list[str]()
         with note_problems(self.tally, place_of(place, "hashes.json")):
             listed = object_as_model(_HashList, files["hashes.json"]).files
@@ -593,7 +592,7 @@ class _RoundReader:
                 for option in options
             }
             if len(self._universes[text]) < len(options):
-                self.tally.problem(place, "an option id stands twice")
+                self.tally.problem(place, "an option id occurs twice")
         return self._universes[text]
 
     def _facts(

@@ -51,7 +51,7 @@ class Importer:
         if not names:
             sheets = sorted(file.name for file in path.iterdir() if file.suffix in (".xlsx", ".xls", ".ods"))
             more = f"; {', '.join(sheets)}: save each sheet as CSV (UTF-8)" if sheets else ""
-            what = f"holds no file for {self.name}: {', '.join(self.patterns)}{more}"
+            what = f"contains no file for {self.name}: {', '.join(self.patterns)}{more}"
             raise InputError(str(path), [Problem("", what)])
         return names
 

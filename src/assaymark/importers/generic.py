@@ -138,7 +138,7 @@ class _DecisionBuilder:
         self._unread = sheet.lost
         absent = _missing_columns(name, sheet, self.columns_of("decisions"), self.tally)
         if not rows and not (sheet.broken or sheet.lost):
-            self.tally.problem(name, "holds no decision: no row below the header")
+            self.tally.problem(name, "contains no decision: no row below the header")
         if absent or not rows:
             self._none_read, self.bad = True, len(rows) + sheet.lost
             return
@@ -455,7 +455,7 @@ class ContextBuilder:
             key, prompt = row.quiet.text(columns.context), row.quiet.text(columns.prompt)
             at, first = row.quiet.time(columns.decided_at), self.prompts.get(key, "")
             if prompt and first and prompt != first:
-                row.problem(columns.context, f"{key!r} already stands for another prompt; give this one its own value")
+                row.problem(columns.context, f"{key!r} already identifies another prompt; give this one another value")
                 other.add(row.place)
             self.prompts[key] = first or prompt
             if at is not None:

@@ -46,7 +46,7 @@ def import_human(
             names = ", ".join(sheet.columns)
             tally.problem(name, f"no column {absent[0]!r} (got {names}; needed: {', '.join(absent)})")
         for column in unknown:
-            tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
+            tally.problem(name, f"column {column!r} is not a dimension of rubric {rubric} ({', '.join(dimensions)})")
         tally.refuse("human")
     judgments: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:

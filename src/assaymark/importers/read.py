@@ -197,7 +197,7 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
             raise ValueError("empty: a header row is needed")
         twice = duplicates(header)
         if twice:
-            raise ValueError(f"column {twice[0]!r} stands twice in the header")
+            raise ValueError(f"column {twice[0]!r} occurs twice in the header")
         for number, row in lines:
             if row and len(row) != len(header):
                 wrong(number, f"has {len(row)} cells (the header has {len(header)})")
@@ -223,7 +223,7 @@ def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"is no time that UTC can name (got {text[:80]!r})") from None
+        raise ValueError(f"is not a time that UTC can represent (got {text[:80]!r})") from None
 
 
 def parse_day(text: str) -> date:
@@ -426,9 +426,6 @@ def _flatten(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return cells
 
 
-# --- the column map ---------------------------------------------------------------------------------------------------
-
-
 _AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
 _OUTCOME = re.compile(rf"(?:^|[_\s.-])(?:{_AFTERWARDS})(?:$|[_\s.-]|\d)", re.I)
 
@@ -570,13 +567,13 @@ class ColumnMap(MapPart):
     provenance: RecordSource
     columns: DecisionColumns
     rationales: TextColumns = TextColumns()
-    weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
-    known_scale: tuple[float, float] = Field(default=(1, 5), description="of the known scores")
-    known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
+    weights: dict[str, str] = Field(default_factory=dict, description="instrument of each column of weights")
+    known_scale: tuple[float, float] = Field(default=(1, 5), description="lowest and highest known score")
+    known_scores: dict[str, str] = Field(default_factory=dict, description="dimension of each column of known scores")
     weight_unit: Literal["fraction", "percent"] = "fraction"
     completeness: Completeness = "partial"
-    round: str | None = Field(default=None, description="how long a round lasts: 15min, 1h, 1d, 1w")
-    time_zone: str | None = Field(default=None, description="of times that say none")
+    round: str | None = Field(default=None, description="length of a round: 15min, 1h, 1d, 1w")
+    time_zone: str | None = Field(default=None, description="time zone of times without one")
     facts: FactColumns = FactColumns()
     constraints: ConstraintColumns = ConstraintColumns()
     outcomes: OutcomeColumns = OutcomeColumns()

@@ -199,10 +199,7 @@ class TableProblems:
             self._more[kind] += 1
 
     def rows(self, bad: NDArray[Any], say: Callable[[int], tuple[str, str]]) -> None:
-        """Add one problem per row as a new kind; ``bad`` are row numbers or a mask.
-
-        ``say`` returns place and message of a row; it is called only for rows that are listed.
-        """
+        """Add one problem per row (numbers or a mask) as a new kind; ``say`` gives place and message of listed rows."""
         kind, places = f"{len(self._kinds)}", np.flatnonzero(bad) if bad.dtype == bool else np.sort(bad)
         for place in places[:LISTED].tolist():
             self.add(*say(place), place, kind)
@@ -228,11 +225,7 @@ class TableProblems:
 
 
 def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], texts: dict[str, str]) -> str:
-    """Compute `content_id` of a context, much faster because the JSON of parts shared between contexts is cached.
-
-    ``cache`` maps the identity of parts to the part and its JSON; storing the part keeps its identity unique. The JSON
-    of the context is added to ``texts`` under its id.
-    """
+    """Compute a context's `content_id`; ``cache`` has the JSON of shared parts by identity, ``texts`` the whole."""
     for fact in context.facts:
         if id(fact) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
             value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)

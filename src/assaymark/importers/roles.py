@@ -137,20 +137,17 @@ class RoleTable:
     def __init__(self, rows: FileRows, wanted: Wanted) -> None:
         self.file, self.rows, self.wanted = rows, rows.table, wanted
         self.problems = TableProblems(rows.name)
-        self.filled: list[str] = []
-        self.left: list[str] = []
-        self.choices: list[str] = []
-        self.passed_over: list[str] = []
+        self.filled, self.left = list[str](), list[str]()
+        self.choices, self.passed_over = list[str](), list[str]()
         self.unread = False
         self._numbers = dict[str, tuple[Floats, Bools]]()
         self.written = dict[str, str]()
-        self.used: set[str] = set()
-        self._open: set[str] = set()
+        self.used, self._open = set[str](), set[str]()
         names = self.rows.column_names
         if twice := duplicates(names):
-            self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
+            self.problems.add("header", f"column names must be unique (twice: {', '.join(twice)})")
         elif not len(rows):
-            self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
+            self.problems.add("", "has a header but no rows" if names else "is empty; a header and rows are needed")
         self.problems.refuse()
         self.plain = {in_english(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
@@ -163,9 +160,8 @@ class RoleTable:
 
     def unknown(self, flag: str, kind: str, names: Iterable[str], choices: Sequence[str]) -> None:
         """Note every name in an option that the table does not have."""
-        for name in names:
-            if name not in choices:
-                self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
+        for name in [name for name in names if name not in choices]:
+            self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
 
     def _roles(self) -> dict[str, str]:
         """Return the column of each role; several candidates are a problem, or a note if the role is optional."""
@@ -345,7 +341,7 @@ class RoleTable:
         self.unread = True
         for word, (row, *others) in alike.items():
             more = f", and {len(others):,} more like it" if others else ""
-            message = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
+            message = f"text in a column of scores (got {cells[row].as_py()!r:.60}{more})"
             message += "; write it with a decimal point, or without a comma in thousands" if word == "," else _EMPTY
             self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()
@@ -375,8 +371,11 @@ def _decode(column: Any) -> Any:
 
 
 def _as_written(text: Any) -> tuple[Any, str]:
-    """Return numbers with a decimal point and no percent sign, if all are written alike, and a note on what changed."""
-    notes = []
+    """Return numbers with a decimal point, no percent sign and no "/5", if all are written alike, and what changed."""
+    notes, slashed = list[str](), pc.all(pc.match_substring(text, "/")).as_py()
+    ends = pc.unique(pc.replace_substring_regex(text, "^[^/]*", "")).drop_null().to_pylist() if slashed else []
+    if len(ends) == 1:
+        text, notes = pc.utf8_rtrim_whitespace(pc.replace_substring(text, ends[0], "")), [f"{ends[0]} is left out"]
     if pc.all(pc.ends_with(text, "%")).as_py():
         text, notes = pc.utf8_rtrim(text, "% \u00a0\u202f"), ["percent signs are left out"]
     # 4,000 may be thousands, so that some cell has to show a comma that is not
@@ -405,12 +404,10 @@ def texts_and_codes(column: Any) -> tuple[list[str], Ints]:
     return words.to_pylist(), codes
 
 
-# Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
-
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
                 "bothbad", "both_bad", "0", "unentschieden", "empate", "平局")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
-_SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
+_SECOND: Final = ("b", "2", "-1", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
 """Share of a win that a verdict's label gives the text in position 1."""
 
@@ -434,23 +431,21 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     agents = sorted({*sides[0][0], *sides[1][0]})
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
-    same = first == second
     cells.problems.rows(
-        same, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+        first == second, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
     )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
         swapped, readable = swap_masks(words)
-        rule = "must be ab or ba"
-        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{rule} (got {words[row].as_py()!r:.60})"))
+        cells.problems.rows(
+            ~readable, lambda k: (cells.at(k, "order"), f"must be ab or ba (got {words[k].as_py()!r:.60})")
+        )
     reversed = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
-    ways = zip(columns, reversed, strict=True)
-    value = np.concatenate([_wins(cells, role, first, second, place, way) for role, way in ways])
-    rows = np.arange(item.size)
+    value = np.concatenate([_wins(cells, columns[k], first, second, place, way) for k, way in enumerate(reversed)])
     if twice:
         swapped = np.repeat([False, True], item.size)
-        first, second, judge, item, rows = (np.tile(array, 2) for array in (first, second, judge, item, rows))
+        first, second, judge, item = (np.tile(array, 2) for array in (first, second, judge, item))
     # unreadable verdicts: a note, or a problem if none is readable
     unread = Counter[str]()
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
@@ -471,27 +466,29 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     if again := in_order.size - keys.size:
         cells.filled.append(f"{again:,} comparisons repeat one of the same judge in the same order and are averaged")
     keys, by_pair = _means(keys // 2, by_order)
-    owner = keys // (a * a) * a
-    ends = np.concatenate([owner + keys // a % a, owner + keys % a])
+    ends = np.concatenate([keys // a**2 * a + keys // a % a, keys // a**2 * a + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
     groups, at = np.unique(judge * len(items) + item, return_index=True)
     scored = ScoreRecords(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
-        rows[at[np.searchsorted(groups, cell // a)]],
+        at[np.searchsorted(groups, cell // a)] % cells.rows.num_rows,
     )  # fmt: skip
-    sitting = pair * item.size + rows if twice else pair  # both orders of a row belong together
-    return scored, _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
+    sitting = pair * item.size + np.arange(item.size) % (item.size // 2) if twice else pair  # a row's orders are one
+    outcomes = _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
+    if not outcomes:
+        first_of = np.bincount(np.where(swapped, second, first), minlength=a) / np.bincount(np.append(first, second))
+        shares = abridge([f"{name} {share:.0%}" for name, share in zip(agents, first_of, strict=True)])
+        cells.left.append(f"no pair was seen in both orders, so position bias is not measured; shown first: {shares}")
+    return scored, outcomes
 
 
 def swap_masks(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
     """Return masks of the rows with swapped order, and of readable rows; if 0 occurs, 1 means swapped."""
     lower = pc.utf8_lower(words)
-    flag = bool(pc.any(pc.equal(lower, "0")).as_py())
-    swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
-    masks = (pc.is_in(lower, pa.array(spellings)) for spellings in (swapped, [*swapped, *_STRAIGHT]))
-    reversed, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
-    return reversed, readable
+    swapped = [*_SWAPPED, *("1" if pc.any(pc.equal(lower, "0")).as_py() else ())]
+    masks = [pc.is_in(lower, pa.array(spellings)) for spellings in (swapped, [*swapped, *_STRAIGHT])]
+    return masks[0].to_numpy(zero_copy_only=False), masks[1].to_numpy(zero_copy_only=False)
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
@@ -506,11 +503,12 @@ def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mappin
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
+    if {*plain} - {""} == {"0", "1"} - agents.keys():
+        cells.problems.add(cells.roles[role], "0 and 1 alone do not tell who won; write A, B and tie, or names")
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
-    by_place = np.where(swapped, 1 - slot[codes], slot[codes])
-    by_place = np.where(np.isnan(content[codes]), by_place, content[codes])
+    by_place = np.where(np.isnan(content[codes]), np.abs(swapped - slot[codes]), content[codes])
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 
 

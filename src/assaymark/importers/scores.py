@@ -189,7 +189,7 @@ class _TableParser(RoleTable):
         if others and not self.wanted.judges:
             place = self.rows.column_names.index
             examples = ", ".join(f"{other} in column {place(other) + 1}" for other in others[:LISTED])
-            text = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
+            text = f"numeric columns of no known judge: {examples}; name the judges, as in --judges {','.join(columns)}"
             raise UnnamedError(self.problems.source, [Problem("header", text)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(column) for column in columns])
@@ -468,7 +468,7 @@ class _TableParser(RoleTable):
                 seen = abridge(sorted({words[code] for code in codes[scored.item == k].tolist()}))
                 column, item = self.roles["cluster"], self.roles.get("item", "item")
                 row = int(scored.row[(scored.item == k) & (codes != first[k])].min())
-                what = f"item {scored.items[k]:.60} lies in several clusters ({seen}); name items by both, as in"
+                what = f"item {scored.items[k]:.60} is in several clusters ({seen}); name items by both, as in"
                 self.problems.add(self.at(row, column), f"{what} --map item={item}+{column}", row)
         else:
             columns["cluster"] = columns.get("cycle", item_names)

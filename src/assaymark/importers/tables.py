@@ -262,7 +262,7 @@ def _promptfoo(tree: Any, _: str) -> RowStream:
 
 @_register(
     "AlpacaEval annotations", "annotator dataset",
-    "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position",
+    "AlpacaEval shuffles the outputs and does not write their order: position bias cannot be measured",
     "instruction generator_1 generator_2 preference",
 )  # fmt: skip
 def _alpaca(tree: Sequence[Object], _: str) -> RowStream:
@@ -333,7 +333,7 @@ _HARNESS: Final = frozenset({
 
 @_register(
     "lm-evaluation-harness samples", "filter metrics",
-    "metrics are read as judges, and the system is called after the folder that holds the file",
+    "metrics are read as judges, and the system is named after the folder that holds the file",
     "doc_id filtered_resps",
 )  # fmt: skip
 def _harness(tree: Sequence[Object], name: str) -> RowStream:

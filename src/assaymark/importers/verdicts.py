@@ -290,10 +290,7 @@ def read_verdicts(
 
 
 class _CallColumns:
-    """The readable rows, one per call in file order, as names and columns of codes.
-
-    ``second`` is the mask of rows whose contents were shown in swapped order, or None.
-    """
+    """The readable rows, one per call in file order, as names and codes; ``second`` masks swapped rows, if any."""
 
     def __init__(
         self, rows: FileRows, fields: Mapping[str, str], places: Ints, mapping: VerdictMap, problems: TableProblems
@@ -404,7 +401,7 @@ class _CallColumns:
         truth = np.select([by_label == 0, by_label == 1, by_label == 2], [content_1, two, np.full_like(codes, -2)], -1)
         truth = np.where((named == self.slot_1) | (named == self.slot_2), named, truth)
         empty = np.array([not word for word in words])[codes]
-        rule = "is none of the contents of its row, 1, 2, A, B and tie; map other words under labels"
+        rule = "is not one of the contents of its row, nor 1, 2, A, B or tie; map other words under labels"
         self.found.rows((truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {rule}"))
         return np.asarray(truth, dtype=np.int64)
 
@@ -442,8 +439,8 @@ class _CallColumns:
                     message += 'say in the map: verdict_names = "contents" or "slots"'
                 else:
                     message += (
-                        f" is no verdict; known are {', '.join(VERDICTS)}, A, B, their usual spellings, and "
-                        f"the contents of the row ({there}); map other words under labels"
+                        f" is not a recognised verdict; expected {', '.join(VERDICTS)}, A, B, their usual spellings, "
+                        f"or the contents of the row ({there}); map other words under labels"
                     )
                 self.found.add(self.at(at, "verdict"), message, at, f"verdict {state}")
         labels = {word: labels[word] for k, word in enumerate(words) if k in read_as_label}

@@ -19,8 +19,6 @@ from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyFo
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
-# Planned calls, and how replies are parsed
-
 A = TypeVar("A")
 About = TypeVar("About")
 Lookahead = Literal["pass", "fail", "unsure"]

@@ -122,7 +122,7 @@ class FileMinutes:
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()])).astype("datetime64[D]")
         span: np.ndarray = days[(days >= first) & (days <= last)]
         if not span.size:
-            raise InputError("substrate.windows", [Problem(regime, f"holds no bar ({first} to {last})")])
+            raise InputError("substrate.windows", [Problem(regime, f"contains no bar ({first} to {last})")])
         return span
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
@@ -190,9 +190,6 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     if faults:
         raise InputError(path.name, faults)
     return FileMinutes(bars, classes, dict(windows))
-
-
-# Removing dates, names and price levels from bars (ValueBlindBench section 3.2), and the date-leakage check
 
 
 def sanitise(

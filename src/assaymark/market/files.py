@@ -112,7 +112,7 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
             try:
                 days = table[column].cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[D]")
             except pa.ArrowException:
-                message = "holds something that is not a day such as 2024-03-01"
+                message = "contains a value that is not a day such as 2024-03-01"
                 raise InputError(path.name, [Problem(column, message)]) from None
             if np.isnat(days).any():
                 raise InputError(path.name, [Problem(column, f"{int(np.isnat(days).sum())} rows have no day")])
@@ -130,7 +130,7 @@ def float_columns(path: Path, table: Any, columns: Sequence[str]) -> list[np.nda
             if np.isinf(values).any():
                 problems.append(Problem(name, "holds an infinite number"))
         except (pa.ArrowException, ValueError):
-            problems.append(Problem(name, "holds something that is not a number"))
+            problems.append(Problem(name, "contains a value that is not a number"))
     if problems:
         raise InputError(path.name, problems)
     return arrays
@@ -237,7 +237,6 @@ def _read(path: Path, *, sampled: bool = True) -> _FileBars:
     names = {name.strip().lower(): name for name in table.column_names}
     if not {"instrument", "close"} <= names.keys():
         return _read_wide(path, table, names, sampled)
-    # one row for each version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, float_columns(path, table, [names[name] for name in fields]), strict=True))
@@ -296,7 +295,7 @@ def _read_wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) 
         message = f"columns ending in _return are left out: they {are}; returns are made from the closes"
         notes += (f"{len(returns)} {message}",)
     if rest := len(others) - len(returns) - len(used):
-        message = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
+        message = "of macro series and texts, which lack a time of publication," if portbench else "that are not prices"
         notes += (f"{rest} columns {message} are left out",)
     if weekend := int((~chosen).sum()):
         notes += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)

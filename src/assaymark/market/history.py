@@ -400,7 +400,7 @@ class History(ShownHistory):
             problems.append(Problem("bars", "the field 'close' is needed"))
         for name, values in {**self.bars, "known_at": self.known_at}.items():
             if name not in ("known_at", FACTOR, *FIELDS):
-                problems.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
+                problems.append(Problem(name, f"is not a field of a bar; fields are {', '.join(FIELDS)}"))
             if values.shape != shape:
                 problems.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))
         if self.days.size and not (np.diff(self.days).astype(int) > 0).all():
@@ -450,8 +450,6 @@ def synthetic_history(seed: int = 0) -> History:
         market.listings, market.days, bars, known_at, macro, news, "synthetic", f"seed-{seed}", fundamentals=filed
     )
 
-
-# A clock over a store: trading days in order, each with the view at its decision time
 
 _REACH: Final = 40  # further rows, so that an instrument with missing bars still has the number asked for
 _DIGITS: Final = 6  # significant digits of displayed prices
@@ -541,7 +539,7 @@ class Clock:
         if after is not None and day <= after:
             raise InputError("clock", [f"{day} does not lie after {after}, the last day that was done"])
         if not self.first <= day <= self.last:
-            raise InputError("clock", [f"{day} lies outside of the season ({self.first} to {self.last})"])
+            raise InputError("clock", [f"{day} is outside the season ({self.first} to {self.last})"])
         moment = self.moment(day)
         view = self.history.as_of(moment)
         whole = {name: view.prices(self.bars + _REACH, field=name, filled=False) for name in self.history.bars}

@@ -154,8 +154,6 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[St
     return rates
 
 
-# Corporate actions: splits and dividends, listed in a snapshot or implied by its adjustment factors
-
 _NOISE: Final = 1e-6
 """A relative change of the factor up to this is rounding of the source."""
 
@@ -294,9 +292,6 @@ def known_from(moment: datetime) -> int:
 _DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)
 
 
-# Checks of prices from outside sources, which report all findings of a table together
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Thresholds from which a finding in a price table is reported."""
@@ -335,7 +330,6 @@ def price_findings(
         findings.append(PriceFinding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
     for name in duplicates(ids):
         findings.append(PriceFinding("order", name, "the instrument is in the table more than once"))
-    # The problems of each series
     for column, name in enumerate(ids):
         there = np.flatnonzero(np.isfinite(closes[:, column]))
         if not there.size:

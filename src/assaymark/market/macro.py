@@ -466,7 +466,6 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
         way = "up" if moved > 0 else "down"
         text = f"{listing.name} ({listing.id}) closed at {closed.shown}, {way} {by.shown} on the day."
         items.append(News(after_close[row], (listing.id,), text, "market report", (closed, by)))
-    # the change of each class, on the last weekday of each month
     months = market.days.astype("datetime64[M]")
     ends = np.flatnonzero(months[1:] != months[:-1])
     for row in ends[ends >= SUMMARY_DAYS].tolist():
@@ -482,7 +481,6 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
                 label = CLASS_NAMES[name].replace("_", " ").capitalize()
                 text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
                 items.append(News(after_close[row], ids, text, "monthly review", (by, up, of)))
-    # the monthly series as they are published
     for series in (series for series in macro if series.every == "month"):
         for now in range(1, series.values.size):
             value, before = float(series.values[now]), float(series.values[now - 1])

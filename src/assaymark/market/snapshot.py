@@ -80,7 +80,7 @@ class Snapshot(Result):
     tables: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = [Problem(name, f"is no table of a snapshot; tables are {', '.join(SCHEMAS)}")
+        problems = [Problem(name, f"is not a table of a snapshot; tables are {', '.join(SCHEMAS)}")
                     for name in self.tables if name not in SCHEMAS]  # fmt: skip
         problems += [
             Problem(name, f"must have the columns {SCHEMAS[name].names}, in this order and of its types "
@@ -117,7 +117,6 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """Convert a store to a snapshot, that is, to long tables."""
     macro, later = history.macro, history.restated
-    # All series, one after the other.
     sizes = [series.values.size for series in macro]
     ends = [np.full(series.values.size, _NEVER) if series.until is None else series.until for series in macro]
 
@@ -265,7 +264,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
             detail = f"holds the snapshot {there.id!r} of {there.origin.source}"
             if there.id == new.id:
                 detail = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
-            rule = f"a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
+            rule = f"a folder contains one snapshot; use a new folder for {new.id!r}"
             raise InputError(str(folder), [f"{detail}; {rule}"])
         if not any(_file_problem(folder, name, entry) for name, entry in there.files.items()):
             return
@@ -286,7 +285,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a folder, without checking the tables. Raises `InputError` or `LedgerError`."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise InputError(str(folder), ["holds no market snapshot; make one with: assaymark data synth --out FOLDER"])
+        raise InputError(str(folder), ["contains no market snapshot; make one with: assaymark data synth --out FOLDER"])
     try:
         if path.stat().st_size > _LARGEST_MANIFEST:
             raise LedgerError(f"{path} is damaged: it is larger than {_LARGEST_MANIFEST} bytes")

@@ -95,7 +95,7 @@ class ScoreColumns:
             values, _ = _numbers(table, name, problems, "scores")
             off = (values < scale[0]) | (values > scale[1])
             if off.any():
-                problems.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
+                problems.rows(off, name, f"scores must be in {scale_words(scale)}", table.column(name))
             scores.append(values)
         if header:
             raise InputError(source, problems.problems, problems.more)
@@ -170,7 +170,7 @@ class ScoreColumns:
         for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
             flaws.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
         if "derivation" in self.names and "honest" not in self.names["derivation"]:
-            flaws.add("derivation", "no row is honest; control cells are held against honest records")
+            flaws.add("derivation", "no row is honest; control cells are compared with honest records")
         all_values = {**self.codes} | {
             name: self.numbers[name] for name in ("replicate", "length") if name in self.numbers
         }
@@ -275,7 +275,7 @@ def named_dimensions(
     unknown = [name for name in columns if name not in KNOWN]
     twice = duplicates(columns)
     problems = [
-        Problem(name or "header", f"a column name stands once (got {columns.count(name)} times)") for name in twice
+        Problem(name or "header", f"a column name must be unique (got {columns.count(name)} times)") for name in twice
     ]
     for name in (*TEXTS, "trial"):
         if name not in columns:
@@ -364,7 +364,7 @@ def _numbers(table: pa.Table, name: str, problems: Problems, missing: str) -> tu
     if kind == "text":
         text, bad = _number_text(column)
         if bad.any():
-            problems.rows(bad, name, f"text where {missing} belong", column)
+            problems.rows(bad, name, f"text in a column of {missing}", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
     elif kind != "number" and not pa.types.is_null(column.type):

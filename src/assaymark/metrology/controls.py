@@ -254,7 +254,7 @@ class ControlCell:
             if len(names) != self.table.n:
                 checks.fail("Cell", name, f"must have one entry for each of {self.table.n} records (got {len(names)})")
         if self.kind == "honest":
-            checks.fail("Cell", "kind", "honest records are what a cell is held against, not a cell")
+            checks.fail("Cell", "kind", "honest records are the reference of control cells, not a cell")
 
 
 def _variants(table: ScoreTable, drops: Mapping[str, list[int]]) -> Floats:

@@ -328,7 +328,7 @@ def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decisi
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
         bad = {k: v for k, v in call.scores.items() if not scale[0] <= v <= scale[1]}
         if call.status == "ok" and (bad or not call.scores):
-            problem = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
+            problem = f"scores must be in {scale_words(scale)} (got {bad or 'none'})"
             problems.append(Problem(places[id(call)], problem))
     return problems
 

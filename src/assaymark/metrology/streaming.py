@@ -55,7 +55,7 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
             parted, distant = counted or (0, 0)
             if distant:
-                problem = f"usable scores lie in {scale_words(scale)} ({distant} row(s) are far off)"
+                problem = f"scores must be in {scale_words(scale)} ({distant} row(s) are far off)"
                 raise InputError("scores", [Problem("", problem)])
             if parted:
                 raise NotStreamableError(f"{parted:,} rows have scores that are not whole", sortable=False)
@@ -242,10 +242,10 @@ def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
             raise NotStreamableError(f"there is a column {name}", sortable=False)
     for name in ("cycle", "trajectory", "length"):
         if name in schema.names and not pa.types.is_integer(schema.field(name).type):
-            raise NotStreamableError(f"{name} is no column of whole numbers", sortable=name != "length")
+            raise NotStreamableError(f"{name} is not a column of whole numbers", sortable=name != "length")
     for name in dimensions:
         if not pa.types.is_integer(schema.field(name).type):
-            raise NotStreamableError(f"{name} is no column of whole numbers")
+            raise NotStreamableError(f"{name} is not a column of whole numbers")
 
 
 def _streaming_judges(table: pa.Table) -> dict[str, str]:
@@ -348,7 +348,7 @@ def _scores(table: pa.Table, name: str, row: int, layout: TableSpec) -> Codes:
         values = column.fill_null(int(low)).to_numpy()
         rows = np.flatnonzero((values < low) | (values > high))
         problems = [
-            Problem(f"row {row + k + 1}, {name}", f"usable scores lie in {scale_words(layout.scale)} (got {values[k]})")
+            Problem(f"row {row + k + 1}, {name}", f"scores must be in {scale_words(layout.scale)} (got {values[k]})")
             for k in rows.tolist()[:20]
         ]
         raise InputError("scores", problems, more=max(0, rows.size - 20))

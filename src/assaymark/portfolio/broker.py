@@ -258,7 +258,6 @@ class _DaySettler:
             if not units:
                 raise _Unfillable("not-held", "nothing of it is held")
             return -units
-        # Units named by the order, without the sign of its side
         amounts = [value for value in (order.quantity, order.weight) if value is not None]
         if len(amounts) != 1 or (order.side == "target" and order.weight is None):
             choice = "a weight" if order.side == "target" else "either a quantity or a weight"
@@ -337,8 +336,6 @@ class _DaySettler:
         lot = self.rules.lot
         return units if self.rules.fractional else math.trunc(units / lot * (1 + SLACK)) * lot
 
-
-# Internal consistency of a trading record: fills against positions, fills against bars, cash against both
 
 CheckKind = Literal["fill", "cash", "position", "nav"]
 MismatchKind = Literal["fill-quantity", "fill-price", "cash", "position", "negative-position", "nav"]
@@ -578,8 +575,6 @@ def _locate(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: f
     most = math.fsum(max(of * (low or 0.0), of * (high or 0.0)) for _, low, high, of in parts)
     return "inside the bar" if least - slack <= amount <= most + slack else "outside the bar"
 
-
-# Orders that settle all at once: the account after them, and the numeric rules that it then satisfies
 
 SIDES: Final[Mapping[str, int]] = MappingProxyType({"buy": 1, "cover": 1, "sell": -1, "short": -1})
 """The sign of the units added by each kind of action that trades."""

@@ -194,9 +194,6 @@ class ReplyForm(Generic[A]):
             return Parsed("invalid", None, str(exc))
 
 
-# Word lists, and the texts of a decision that are judged
-
-
 _HEDGING = """
     may might could would likely unlikely probably probable probability possible possibly possibility potential
     potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
@@ -355,10 +352,6 @@ def style_of(text: str) -> str | None:
     styles = [style for style, words in SIGNATURES.items() if words in text]
     return styles[0] if len(styles) == 1 else None
 
-
-# Rendering of a context as prompt text, and parsing of that text back into a context
-
-# Prompt syntax: fences that their content cannot close, and tab-separated rows inside them
 
 _BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -523,7 +516,6 @@ def material_blocks(context: Context) -> list[Block]:
     blocks = [("situation", "\n".join(map(row, pairs)))]
     blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
     blocks.append(("facts", _facts_text(context.facts)))
-    # The bars of every instrument, oldest first
     bars: list[str] = []
     for rule in context.series:
         names = [name for name in ("open", "high", "low", "close", "volume") if getattr(rule, name)]
@@ -606,7 +598,6 @@ def read_material(sections: Sequence[Section]) -> Context:
         Instrument(name, symbol or None, words, asset_class, group, tuple(filter(None, aliases.split("; "))))
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
-    # Every fact, in the order of the prompt.
     lines = iter(lines_of(content.get("facts", "")))
     facts: list[Fact] = []
     note, ids = "", map("f{}".format, count(1))
@@ -632,7 +623,6 @@ def read_material(sections: Sequence[Section]) -> Context:
                     for (field, unit, remark), value in zip(columns, values, strict=True)
                     if value
                 ]
-    # The bars of every instrument
     series = []
     lines = iter(lines_of(content.get("series", "")))
     for line in lines:

@@ -114,8 +114,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurementIndex:
-    """Look-ups of measurements by id and by name. ``links`` maps the id of a measurement to its row on a page, once
-    rows are placed; ``cache`` holds results that are used again."""
+    """Look-ups of measurements; ``links`` maps an id to its row once rows are placed, ``cache`` holds results."""
 
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, Sequence[Measurement]]
@@ -323,8 +322,7 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class ClaimList:
-    """The claims of one level in short: supported sentences, or unsupported claims in groups. ``more`` is folded;
-    ``rest`` links to the page of all claims."""
+    """Claims of one level: supported sentences or groups; ``more`` is folded, ``rest`` links to all claims."""
 
     kind: ClassVar = "said"
     level: Level
@@ -484,7 +482,7 @@ class Page:
                 drawn += [part] if part.wide else []
             elif isinstance(part, tuple):
                 left += reversed(part)
-            elif not isinstance(part, str):
+            elif isinstance(part, (Section, Group, Columns, CardList, Card)):
                 left += [getattr(part, name, ()) for name in ("items", "columns", "blocks")]
         return tuple(drawn)
 

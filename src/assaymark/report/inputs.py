@@ -135,8 +135,7 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunIndex(MeasurementIndex):
-    """An `AssayRun` with the look-ups that every section needs. ``summary`` has tiers and possible ranks by score,
-    ``tests`` the results of the judges' own tests; ``claims`` maps a claim to its card, once cards are placed."""
+    """An `AssayRun` with look-ups for sections: tiers by score, judges' own tests, and cards of claims once placed."""
 
     run: AssayRun
     families: Mapping[str, str]
@@ -290,7 +289,7 @@ class RunIndex(MeasurementIndex):
             return ""
         contrasts = (self.pair("contrast", v) for v in pairs)
         clusters = max((int(m.detail.get("clusters", 0)) for m in contrasts if m is not None), default=0)
-        return f"This study cannot order agents: {counted(clusters, 'cluster')}."
+        return f"This study cannot rank agents: {counted(clusters, 'cluster')}."
 
     @property
     def preregistered(self) -> bool:
@@ -311,8 +310,7 @@ def score_words(dimension: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Agents between two cuts in alphabetical order, with the ranks that they share. ``level`` is the weakest verdict
-    that separates them from the others; no-claim if there is no cut."""
+    """Agents between two cuts by name, the ranks they share, and the weakest verdict that separates them."""
 
     agents: tuple[str, ...]
     ranks: tuple[int, int]
@@ -352,8 +350,7 @@ def supported_orders(index: RunIndex, dimension: str) -> dict[tuple[str, str], L
 
 
 def judged_range(index: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
-    """The lowest and the highest score that a single judge gives an agent; None for fewer than two judges. It is shown
-    in place of a score for agents that cannot be ranked."""
+    """The lowest and highest score by a single judge, shown for agents without a rank; None for fewer than two."""
     levels = [item.value for item in index.known("single.level", dimension, agent=agent)]
     return (min(levels), max(levels)) if len(levels) > 1 else None
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from assaymark.errors import InputError, Problem
 from assaymark.records import JSON, canonical_json
-from assaymark.report.page import Frame, paginate_by
+from assaymark.report.page import Frame, paginate
 from assaymark.text import visible
 
 FILE_BYTES: Final = 2_000_000
@@ -59,8 +59,7 @@ class LabelSheet:
 def label_page(
     sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
 ) -> str:
-    """Render the page of a sheet. With ``labels`` (the grades so far) it sends further grades to its server. ``part``
-    is (number, total) of the file among its parts, and ``name`` the file name of its grades."""
+    """Render the page of a sheet or its ``part``; with ``labels`` so far it sends further grades to its server."""
     questions = [
         {"name": question.name, "title": visible(question.title), "question": visible(question.question),
          "anchors": [[point, visible(text)] for point, text in question.anchors]}
@@ -103,8 +102,8 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
         if (size := shared + max(map(_text_size, texts))) > room:
             text = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
             raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{text} (without --file)")])
-        pieces += [(material, some) for some in paginate_by(texts, _text_size, room - shared)]
-    parts = paginate_by(pieces, _size, room)
+        pieces += [(material, some) for some in paginate(texts, room - shared, _text_size)]
+    parts = paginate(pieces, room, _size)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
         files[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")

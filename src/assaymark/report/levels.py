@@ -32,8 +32,7 @@ _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
 def study_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
-    """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
-    that it does not support."""
+    """The three levels with their first claims by score and name: no page is sorted by an unsupported order."""
     levels = []
     for level in LEVELS:
         supported = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
@@ -83,9 +82,6 @@ def ordered_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
 def rule_words(rule: str) -> str:
     """The title of an alternative rule that the plan did not lock; an unknown one keeps its name."""
     return _RULES.get(rule) or clean(rule, 60)
-
-
-# --- unsupported claims in groups, with the numbers that stop them, and never the direction of a difference -----------
 
 
 def withheld_groups(index: RunIndex) -> tuple[b.WithheldGroup, ...]:
@@ -199,9 +195,6 @@ def holdout_words(index: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, 
     which = "all" if alike == len(asked) else t.words(alike) if alike else "none"
     about = f"The held-out judge was asked about {t.words(len(asked))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
-
-
-# --- the leaderboard --------------------------------------------------------------------------------------------------
 
 
 BoardRow = tuple[Tier, list[tuple[str, str, str, str]], str | None, str, str]

@@ -18,7 +18,7 @@ from assaymark.records import EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, Linked, Page, PageRow, Table, chained, row_bytes, row_filters
 from assaymark.report.charts.grids import BarRow, bar_table
-from assaymark.report.page import PAGE_BYTES, Frame, by_file, paginate, paginate_by, with_pager
+from assaymark.report.page import Frame, by_file, paginate, with_pager
 from assaymark.report.records.calls import Lineage
 from assaymark.report.text import STATE_WORDS, STATES, as_float, counted, excerpt, known, listing, signed, state_words
 from assaymark.text import bounds, clean, count, count_of, number, percent
@@ -55,8 +55,7 @@ def table_rows(
     lineage: Lineage = lambda _: (),
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
 ) -> tuple[MeasurementRow, ...]:
-    """Rows of measurements by kind, in the order of the quantities, then by subject; never sorted by value. ``hidden``
-    is the reason why a value is not shown, and ``lineage`` links to the records that it was computed from."""
+    """Rows by kind and subject, never by value; ``hidden`` says why a value is not shown, ``lineage`` links records."""
     order, anchors, rows = {name: at for at, name in enumerate(kinds)}, Counter[str](), list[MeasurementRow]()
 
     def undirected(item: Measurement) -> str:
@@ -89,7 +88,7 @@ def table_rows(
 
 def measurement_parts(rows: Sequence[MeasurementRow]) -> dict[str, tuple[MeasurementRow, ...]]:
     """Split some rows into pages, by file."""
-    return by_file("measurements", paginate_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
+    return by_file("measurements", rows, size_of=lambda pair: pair[1].size)
 
 
 def measurement_links(pages: Mapping[str, Sequence[MeasurementRow]]) -> dict[str, str]:
@@ -119,9 +118,6 @@ def page_rows(columns: tuple[str, ...], pairs: Iterable[MeasurementRow]) -> tupl
     if any(row.cells[-1] for row in rows):
         return columns, rows
     return columns[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
-
-
-# --- the fact-check table: every number in the rationales against what its author could see ---------------------------
 
 
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {

@@ -31,13 +31,10 @@ _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 T = TypeVar("T")
 
 
-def paginate(rows: Sequence[T], limit: int = PAGE_BYTES) -> tuple[tuple[T, ...], ...]:
+def paginate(
+    rows: Iterable[T], limit: int = PAGE_BYTES, size_of: Callable[[T], int] = attrgetter("size")
+) -> tuple[tuple[T, ...], ...]:
     """The rows in order, split into pages of about ``limit`` bytes; at least one page, which may be empty."""
-    return paginate_by(rows, attrgetter("size"), limit)
-
-
-def paginate_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tuple[tuple[T, ...], ...]:
-    """Split rows into pages like `paginate`, with a function that gives the size of a row."""
     pages: list[tuple[T, ...]] = []
     page: list[T] = []
     size = 0
@@ -51,9 +48,13 @@ def paginate_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> t
     return (*pages, tuple(page))
 
 
-def by_file(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
-    """The pages of something long by their file names: ``stem.html``, ``stem-002.html`` and so on."""
-    return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in enumerate(pages, 1)}
+def by_file(
+    stem: str, rows: Iterable[T], limit: int = PAGE_BYTES, size_of: Callable[[T], int] = attrgetter("size"),
+    further: str = "-{:03d}",
+) -> dict[str, tuple[T, ...]]:  # fmt: skip
+    """The pages of some rows by their file names: ``stem.html``, ``stem-002.html`` and so on."""
+    pages = enumerate(paginate(rows, limit, size_of), 1)
+    return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in pages}
 
 
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -101,8 +102,7 @@ _WORDS: Final = (
 
 @cache
 def environment() -> Environment:
-    """The templates of this package: every value is escaped, and an undefined one is an error. ``ui`` are the words of
-    the frame, in English unless a page brings those of its own language."""
+    """The templates: values are escaped, undefined ones fail; ``ui`` are the frame's words, English by default."""
     templates = Environment(
         loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False,
@@ -150,16 +150,17 @@ def used_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str
     """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _style_rules(tuple(sheets))[0]:
-        classes = ((selector, _CLASS.findall(selector)) for selector in selectors)
-        if matching := [scope + selector for selector, names in classes if names and used.issuperset(names)]:
+        if matching := [scope + selector for selector, names in selectors if names and used.issuperset(names)]:
             yield f"{','.join(matching)}{{{body}}}"
 
 
 @cache
-def _style_rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
-    """The plain rules of style sheets, without media blocks, pseudo-classes and combinators, and their colours."""
+def _style_rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[tuple[str, list[str]]], str]], str]:
+    """The plain rules of style sheets as selectors with their classes, and the colours; without media blocks,
+    pseudo-classes and combinators."""
     rules = _RULE.findall("\n".join(_BLOCK.sub("", asset(name)) for name in sheets))
-    split = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
+    listed = ([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")] for names, _ in rules)
+    split = [([(one, _CLASS.findall(one)) for one in each], rule[1]) for each, rule in zip(listed, rules, strict=True)]
     colours = "".join(f"svg{{{body}}}" for name, body in rules if name.strip() == ":root")
     return [rule for rule in split if rule[0]], colours
 

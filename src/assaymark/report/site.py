@@ -162,8 +162,7 @@ _PROGRESS: Final = Link("live", "/live", "Progress")
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """Progress of a run: how many calls are planned for each model, and how many of them have a reply; ``a_second`` is
-    the recent number of replies per second, None if nothing has changed yet."""
+    """Calls planned and answered of each model, and replies per second lately, None if nothing has changed yet."""
 
     name: str
     models: Mapping[str, tuple[int, int]]

@@ -132,8 +132,6 @@ def _tiers(index: RunIndex) -> list[RenderableType]:
     return [table]
 
 
-# --- datasheets: one row per judge, the same words as the pages, nothing ranked ---------------------------------------
-
 _Columns = tuple[tuple[str, str, dict[str, str]], ...]
 
 _SAME, _OTHER = {"prompt": BASE, "condition": "same_subset"}, {"prompt": BASE, "condition": "different_subset"}

@@ -108,8 +108,8 @@ def counted(value: int, noun: str, many: str | None = None) -> str:
 
 
 def interval(value: float, low: float | None, high: float | None, digits: int = 2) -> str:
-    """A value with its interval."""
-    ends = "no interval" if low is None or high is None else span(low, high, digits)
+    """A value with its interval; none where nothing varies."""
+    ends = "no interval" if low is None or high is None or high - low < 1e-9 else span(low, high, digits)
     return f"{number(value, digits)} ({ends})"
 
 

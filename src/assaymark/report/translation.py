@@ -111,6 +111,9 @@ class Translation:
             return matched
         if plain.endswith(".") and (made_whole := self(plain[:-1])) is not None:
             return f"{made_whole}."
+        for sign in ("α", "ICC"):  # texts about agreement are keyed by kappa, whatever measures it
+            if sign in plain and (made_whole := self(plain.replace(sign, "κ"))) is not None:
+                return made_whole.replace("κ", sign)
         pieces = plain.split(" · ")
         return " · ".join(self(piece) or piece for piece in pieces) if len(pieces) > 1 else None
 

@@ -226,7 +226,7 @@ ASIDE: Final = "version-1"
 
 _REASON: Final = "The rules for orders are those of version 2, because those of version 1 published false orders."
 _SEEN: Final = "Scores of this run had been seen, so its claims are not preregistered."
-_UNSEEN: Final = "Nobody had been asked."
+_UNSEEN: Final = "No model had been called."
 
 _NEW: Final[Mapping[str, tuple[str, ...]]] = {
     "inference": ("test", "aggregate_share", "margin", "cluster_order"),
@@ -271,7 +271,7 @@ def open_version_1(folder: RunFolder) -> Locked:
     folder.require()
     stored = _lock_1(folder)
     if stored["format"] != "assaymark lock 1":
-        raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
+        raise PlanError(f"{folder.path} contains no study; judges' logs need one")
     text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
     study = parse_study(renewed_text(text, source), source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
@@ -318,7 +318,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         if season.market.source == "synthetic":
             inputs["market"] = synthetic_digest(season.market)  # names the program that generates it, not its prices
         if recorded is not None and recorded.digest != inputs["market"]:
-            raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+            raise PlanError(f"{folder.path}: its records changed after the lock; restore them")
         fingerprint = season_hash(season, digests, inputs)
         lock = season_lock(season, fingerprint, stored["locked_at"], inputs, stored["universe"], recorded)
         return _adopt(folder, stored, (before, season, renewed, hash_before, lock), now)
@@ -374,7 +374,7 @@ def _study_1(
 ) -> tuple[dict[str, Any], str]:
     """Return the fields of a study as version 1 had them, and its plan hash of version 1."""
     if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
-        raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+        raise PlanError(f"{folder.path}: its records changed after the lock; restore them")
     raw, fields = read_toml(text, source), study.model_dump(mode="json")
     for table, names in _NEW.items():
         if kept_fields := {name: value for name, value in fields.pop(table).items() if name not in names}:

@@ -113,8 +113,8 @@ def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineC
 
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
-            f"{step}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
-            "can take a day. Stop it whenever you like: the same command finds its batches again"
+            f"{step}: {waiting:,} calls without a reply go in batches, polled every {engine.batch_poll_s:g} s; this "
+            "can take a day. It can be stopped at any time: the same command finds its batches again"
         )
     summary = run_batches(
         ledger, batched, batch_providers(), poll_s=engine.batch_poll_s, attempts=engine.attempts,
@@ -128,7 +128,7 @@ def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineC
         first = min(summary.failed, key=lambda failure: failure.key)
         problem = f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {hint}"
     elif not problem and (summary.under_way or summary.left):
-        problem = f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {hint}"
+        problem = f"stopped waiting: {summary.under_way} calls are in batches that continue at the provider; {hint}"
     if problem:
         raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
 
@@ -275,7 +275,7 @@ def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     """Raise `ModelError` unless every call of a judge has its reply, `StoppedError` if the run was interrupted."""
     require_not_stopped(summary, folder)
-    advice = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    advice = f"every reply so far is kept in {folder.path}; run the same command to resume"
     calls, problem = f"of {summary.planned} calls of {judge}", "; ".join(summary.stopped)
     if not problem and summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
@@ -293,7 +293,7 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
         place = folder if isinstance(folder, str) else folder.path
         raise StoppedError(
             f"stopped: {answered:,} of {summary.planned:,} calls are answered and kept in {place}; "
-            "the same command goes on from there"
+            "run the same command to resume"
         )
 
 
@@ -390,7 +390,7 @@ class Canaries:
         if len(self.problems) == 1:
             raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
         if self.problems:
-            head = f"{len(self.problems)} models cannot be asked; {nothing}"
+            head = f"{len(self.problems)} models cannot be called; {nothing}"
             raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
 
     def keep(self, folder: RunFolder, locked: Any = None) -> None:
@@ -431,7 +431,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
         if parsed.password or "password" in parsed.query:
             problem = "must not hold a password, it would be written down; set PGPASSWORD, or use a .pgpass file"
     except ArgumentError:
-        problem = "is no URL of a database (not shown: it may hold a password)"
+        problem = "is not the URL of a database (not shown: it may hold a password)"
     if problem:
         raise InputError("--ledger", [Problem("", problem)])
     if folder.has_ledger and folder.ledger != url:

@@ -139,7 +139,7 @@ def open_checked(folder: RunFolder) -> Checked:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, preregistered = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
-        raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
+        raise InputError(str(folder.check), [Problem("", f"is not the record of a check ({FORMAT})")]) from None
     study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
@@ -285,7 +285,7 @@ def _add_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) ->
     unknown = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
     if unknown or not checked.read.orders:
         problem = f"its judges are not those of the table: {abridge(unknown)}" if unknown else (
-            "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
+            "contains no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
         raise InputError(checked.read.source, [Problem("--pairs", problem)])
     notes = (f"pairs of {checked.read.source}: {line}" for line in (checked.read.read, *checked.read.left))
@@ -354,7 +354,7 @@ def _read_rows(table: Any) -> FileRows:
         if not path.exists():
             raise runs.missing(path, "score table")
         if RunFolder(path).plan.is_file():
-            raise PlanError(f"{path} is a run folder and no table; to show it: assaymark report {path}")
+            raise PlanError(f"{path} is a run folder, not a table; to show it: assaymark report {path}")
         if path.is_dir() and is_large(path):
             raise PlanError(f"{path} has partitions of a large table; run: assaymark measure --judgments {path}")
         return read_rows(path)
@@ -465,7 +465,7 @@ def _default_plan(
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
             rows = f"{count_of(lost, 'rows')} without a score"
-            notes.append(f"{rows}: every judge has so many that they are read as not asked for")
+            notes.append(f"{rows}: every judge has so many that these scores are read as not requested")
         columns = columns.only(columns.usable)
         planned = _coverage(columns)[1]
     # Agreement is Krippendorff's alpha if some judge has no row at all for some answer: the design did not ask for

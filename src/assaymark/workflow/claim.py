@@ -34,8 +34,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     needed = study.stability.probe is not None and plan.needed
     if needed and not store.done(PROBE, probe_basis(locked, store, plan)):
         raise LedgerError(
-            f"{folder.path}: leaving a judge family out turns {len(plan.pairs)} pairs, and the outside judge that the "
-            f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
+            f"{folder.path}: leaving a judge family out reverses {len(plan.pairs)} pairs, and the plan's held-out "
+            f"judge has not judged them; run: assaymark judge {folder.path}, then assaymark measure"
         )
     planned = locked.preregistered
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=planned)
@@ -105,7 +105,7 @@ class VerifiedRun:
             text = runs.read_text(folder.lock, "lock")
             read = runs.read_json(folder.lock, "lock")
             if not isinstance(read, dict):
-                self.report(folder.lock, "is no table of fields")
+                self.report(folder.lock, "is not a table of fields")
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
@@ -203,7 +203,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
+        raise InputError(str(folder.path), [Problem("", "contains no run: no lock, no ledger and no tables")])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():

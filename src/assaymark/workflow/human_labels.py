@@ -130,7 +130,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
                             "Grade what was drawn, or start a new run folder")  # fmt: skip
         if grading_begun(folder):
             raise PlanError(f"{drawn} dealt out to graders, whose work a second draw would lose. "
-                            f"Grade what was drawn, or delete {folder.labels} if nobody began")  # fmt: skip
+                            f"Grade what was drawn, or delete {folder.labels} if none has begun")  # fmt: skip
     text = canonical_json(draw)
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:

@@ -27,7 +27,7 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
     base, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
     if not names:
-        raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
+        raise InputError(str(path), [Problem("", f"is not a {format} file: {', '.join(chosen.patterns)}")])
     data = {name: _read_bytes(base / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
@@ -75,7 +75,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
         people = [judge.name for judge in played.panel if judge.human]
         if not people:
             problem = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
-            then = "to hold the judges against people, first draw what these grade (assaymark draw)"
+            then = "to compare the judges with people, first draw what these grade (assaymark draw)"
             raise InputError(str(path), [Problem("judge", f"{problem}, so these grades would count nowhere; {then}")])
         rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
         plan = played.scoring_plan if not rows else season_material(folder, stored).scoring
@@ -138,9 +138,7 @@ def _require_locked_on(folder: RunFolder, arrows: Mapping[RecordTable[Any], pa.T
     locked = read_lock(folder).get("tables")  # None for a season or a benchmark, which make their own records
     digests = {table.name: content_digest(arrow) for table, arrow in arrows.items()}
     if locked is None or any(locked.get(name, digest) != digest for name, digest in digests.items()):
-        raise PlanError(
-            f"{folder.path} holds a plan that is locked on other {noun}; import these into a new run folder"
-        )
+        raise PlanError(f"{folder.path} has a plan that is locked on other {noun}; import these into a new run folder")
 
 
 def _read_bytes(path: Path) -> bytes:

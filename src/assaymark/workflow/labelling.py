@@ -172,7 +172,7 @@ def open_labelling(
 ) -> Labelling:  # fmt: skip
     """Open the labelling of a run: its stored draw or a new one, with texts assigned to the graders."""
     if SEASON.holds(folder):
-        problem = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        problem = f"contains a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
         raise InputError(str(folder.path), [Problem("", f"{problem}, {then}")])
     texts, draw = (_table_texts if folder.check.is_file() else _record_texts)(folder), human_labels.stored_draw(folder)
@@ -325,7 +325,7 @@ def _row_problems(
     """Yield each problem of a row with its column; ``own_ids`` are the ids of each grader's texts."""
     sheets, (low, high) = labelling.sheets, labelling.texts.scale
     if row["grader"] not in sheets.graders:
-        yield "grader", f"{row['grader']!r:.20} is no grader of this draw ({', '.join(sheets.graders)})"
+        yield "grader", f"{row['grader']!r:.20} is not a grader of this draw ({', '.join(sheets.graders)})"
     elif row["id"] not in own_ids[row["grader"]]:
         yield "id", f"no text of {row['grader']} has the id {row['id']!r:.40}"
     if row["dimension"] not in labelling.dimensions:
@@ -590,7 +590,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
 
         return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
-        problem = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
+        problem = "contains a benchmark, whose questions have answers; people grade studies, seasons and tables"
         raise InputError(str(folder.path), [Problem("", problem)])
     decisions, study = Store(folder).read(DECISIONS), None
     criteria = find_rubric(rubric)

@@ -138,8 +138,8 @@ def probe_dates(
         probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance, **rules))
     if failed := [str(result) for result in probes if not result.passed]:
         raise PlanError(
-            f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
-            "or use a probe that can date anything"
+            f"{'; '.join(failed)}. Material whose date can be inferred cannot be locked; remove what reveals it, "
+            "or use a probe that can date unsanitised material"
         )
     return tuple(probes)
 
@@ -165,8 +165,8 @@ FORMAT: Final = "assaymark lock 2"
 STUDY: Final = runs.LockKind(
     format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
-        "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
-        "assaymark season": "{0} holds a season; use: assaymark season judge {0}, or season publish {0}",
+        "assaymark benchmark": "{0} contains a benchmark; use: assaymark bench, or assaymark report {0}",
+        "assaymark season": "{0} contains a season; use: assaymark season judge {0}, or season publish {0}",
     },
     texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
 )  # fmt: skip

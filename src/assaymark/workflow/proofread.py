@@ -381,7 +381,7 @@ def read_document(path: Path, run: RunVerdicts) -> Document:
         raw = path.read_bytes()
         try:
             text = raw.decode("utf-8")
-            problem = "is no text: it has zero bytes" if "\x00" in text else ""
+            problem = "is not text: it contains NUL bytes" if "\x00" in text else ""
         except UnicodeDecodeError as exc:
             problem = foreign_format(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
     if problem:

@@ -210,8 +210,8 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
     stored = _lock(folder)
     if stored.get("format") in LOCKS_1:
         raise PlanError(
-            f"{folder.path} is a run of version 1, which assaymark 0.1 reads; its rules published false orders. "
-            f"To go on under those of version 2, with every reply kept: assaymark amend {folder.path} --rules 2"
+            f"{folder.path} is a run of version 1, which assaymark 0.1 reads; its rules published false rankings. "
+            f"To continue under those of version 2, with every reply kept: assaymark amend {folder.path} --rules 2"
         )
     return stored
 
@@ -269,7 +269,7 @@ class LockKind:
 def _lock(folder: RunFolder) -> dict[str, Any]:
     stored = read_json(folder.lock, "lock") if folder.lock.is_file() else {}
     if not isinstance(stored, dict):
-        raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
+        raise LedgerError(f"{folder.lock} is damaged: it is not a table of fields")
     return stored
 
 
@@ -427,15 +427,15 @@ def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
     if not path.is_file():
         if not site.exists() or (site.is_dir() and not any(site.iterdir())):
             return ()
-        problem = f"holds something else than a site ({MANIFEST} is not there)"
+        problem = f"contains something other than a site (it has no {MANIFEST})"
     else:
         with suppress(LedgerError):
             stored = read_json(path, "site")
         if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
-            problem = f"holds something else than a site of ours (see its {MANIFEST})"
+            problem = f"contains something other than a site of assaymark (see its {MANIFEST})"
         elif stored.get("season") != season or stored.get("plan_hash") != plan_hash:
             owner = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
-            problem = f"holds another site ({owner}; this one is {season!r}, plan {plan_hash[:12]}...)"
+            problem = f"contains another site ({owner}; this one is {season!r}, plan {plan_hash[:12]}...)"
     if problem:
         raise InputError("--out", [Problem(str(site), f"{problem}; give a new or an empty folder")])
     assert isinstance(stored, dict)

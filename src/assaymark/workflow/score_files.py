@@ -125,7 +125,7 @@ class MeasuredTable(Result):
         pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
         most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
         if pairs and all(m.value is None for m in pairs):
-            text.append(f"this study cannot order agents: {most} cluster{'' if most == 1 else 's'}")
+            text.append(f"this study cannot rank agents: {most} cluster{'' if most == 1 else 's'}")
         elif most <= FEW_CLUSTERS:
             (gap,) = (m.detail for m in self.measurements if m.name == "order.detectable")
             pair = "" if gap["pair"] is None else (

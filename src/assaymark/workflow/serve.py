@@ -79,7 +79,7 @@ class RunServer:
         read_lock(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
-            problem = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
+            problem = "contains no pages and no run; name a run folder, or the folder of a site"
             raise InputError(str(path), [Problem("", problem)])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
@@ -226,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Store a label if grading pages are served; refuse any other ``POST``."""
         length = self.headers.get("Content-Length", "")
         if not isinstance(self.served, LabelServer):
-            return self.send_error(501, "nothing is taken here")
+            return self.send_error(501, "this server accepts no data")
         if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
             return self.send_error(413, "too large")
         host, origin, kind = (self.headers.get(name) for name in ("Host", "Origin", "Content-Type"))
@@ -261,7 +261,7 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
     try:
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
-        problem = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
+        problem = f"is not available: {exc.strerror or exc}; choose another with --port"
         raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
     server.daemon_threads = True
     return server
@@ -286,7 +286,7 @@ def join_runs(
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
         elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            problem = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problem = "is not a run folder" if folder.path.is_dir() else "does not exist"
             problems.append(Problem(str(folder.path), f"{problem}; name folders of finished runs"))
     if problems:
         raise InputError("runs of a site", problems)

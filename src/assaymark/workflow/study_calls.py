@@ -224,7 +224,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
             judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
             rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-            judgments, reasked = session.grade(rubric, "asking for the anchor probe", judges, sample)
+            judgments, reasked = session.grade(rubric, "rubric-wording ablation", judges, sample)
             store.write(ANCHOR, judgments, reading)
         # The held-out judge, only on agents of pairs that the panel leaves contested (section 3.5).
         if (probe := study.stability.probe) is not None:
@@ -239,7 +239,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
                 met = ((pair, by_agent) for pair in pairs for by_agent in answers.values() if pair <= by_agent.keys())
                 probed = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
-                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], probed)
+                judgments, more = session.grade(locked.rubric, "asking the held-out judge", [probe], probed)
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:

@@ -153,7 +153,7 @@ def _planned_stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # placeholder texts of likely length for those not written yet
         decisions = [*map(study_calls.with_placeholder, planned_decisions(study, store.read(CYCLES)))]
-        notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
+        notes.append("judges' calls are estimated: their number is known; texts of 300 tokens are assumed")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
     stages["judges"] = [planned.call for planned in graded]

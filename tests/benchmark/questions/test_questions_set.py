@@ -327,7 +327,7 @@ def test_what_was_not_asked_has_no_number_and_nothing_or_twice_is_refused():
     found = table([cell(name, 0, 0.5, condition="restricted") for name in qa.TEMPLATES])
     assert {condition for condition, *_ in found} == {"restricted"}
     assert found["restricted",].value == 0.5
-    for rows, said in (([], "there are none"), ([cell("T2", 0, 0.5), cell("T2", 0, 0.6)],
+    for rows, said in (([], "there are no answers"), ([cell("T2", 0, 0.5), cell("T2", 0, 0.6)],
                                                 r"1 questions were scored twice: T2-0 \(full\)")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             table(rows)

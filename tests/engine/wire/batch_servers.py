@@ -41,8 +41,7 @@ class Host:
 
     ``verdict`` returns the outcome of a call at its n-th attempt: None for a reply, ``busy``, ``bad``, ``flagged``,
     ``expired`` or ``nothing``; ``polls`` is the number of polls at which a batch is still running. ``more_lines``
-    precede the results, ``said`` are answers to the next requests, and ``whole`` objects that were sent, by type.
-    """
+    precede the results, ``said`` are answers to the next requests, and ``whole`` objects that were sent, by type."""
 
     verdict: Callable[[str, int], str | None] = lambda _key, _times: None
     polls: int = 0

@@ -3,8 +3,7 @@
     with serving(answer({"error": {...}}, 429, {"Retry-After": "1"}), answer(canned)) as server:
         model = ...  # base_url is server.url, or server.url + "/v1"
 
-Each request takes the next step of the script; the last step is taken again and again.
-"""
+Each request takes the next step of the script; the last step is taken again and again."""
 
 from __future__ import annotations
 
@@ -118,7 +117,7 @@ def answer(
 
 
 def page(status: int = 200) -> Step:
-    """Answer with HTML, as an address that is no API does."""
+    """Answer with HTML, as an address that is not an API does."""
     text = "<!DOCTYPE html><html><head><script>alert(1)</script></head><body>Welcome</body></html>"
     return answer(text, status, kind="text/html; charset=utf-8")
 

@@ -29,7 +29,7 @@ def noticed(text="We buy Asset B.", actions=BUY_B, source=None):
     source = source or context()
     one = decision(text, actions, of=source)
     calls = judging.plan_calls([one], {one.context_id: source}, judged_records.study(), ORDERS)
-    return reference.notice([part.text for part in calls[0].call.messages[1].parts])
+    return reference.notice(tuple(part.text for part in calls[0].call.messages[1].parts))
 
 
 def graded(text="We buy Asset B.", actions=BUY_B):

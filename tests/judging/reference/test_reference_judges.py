@@ -42,7 +42,7 @@ def scores(one, source=None, **options):
 
 
 def noticed(one, source=None):
-    return reference.notice([part.text for part in plan([one], source)[0].call.messages[1].parts])
+    return reference.notice(tuple(part.text for part in plan([one], source)[0].call.messages[1].parts))
 
 
 # --- truth ------------------------------------------------------------------------------------------------------------

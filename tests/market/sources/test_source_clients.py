@@ -228,7 +228,7 @@ def test_questions_are_laid_down_with_where_they_are_from_and_never_replace_othe
 
 def test_a_file_that_holds_no_questions_leaves_nothing(tmp_path, told):
     for data, said in (
-        (b'{"id": 1}\n[]\n{"id": 1, "id": 2}\nNaN\n\xff\n', "line 2: is no JSON object"),
+        (b'{"id": 1}\n[]\n{"id": 1, "id": 2}\nNaN\n\xff\n', "line 2: is not a JSON object"),
         (b'{"id": 1}\n{"id"', "line 2: is not one JSON object"), (b"\n\n", "holds no question"),
         (PAGE.body, "the answer is an HTML page, not data"),
     ):  # fmt: skip

@@ -50,7 +50,7 @@ def test_every_problem_of_a_request_is_named_at_once(tmp_path, told):
     )  # fmt: skip
     with pytest.raises(InputError, match="source yfinance") as caught:
         sources.pull("yfinance", request, now=told["now"].replace(tzinfo=None))
-    said = ("A: is asked for more than once", "'B C'", "''", "2024-02-01 comes after", "option colour: is unknown",
+    said = ("A: is requested more than once", "'B C'", "''", "2024-02-01 comes after", "option colour: is unknown",
             "option endpoint: must begin with https://", "now: needs a time zone")  # fmt: skip
     assert [part for part in said if part not in str(caught.value)] == []
     with pytest.raises(UnknownNameError, match=r"unknown source 'yfinanc'\. Did you mean 'yfinance'"):
@@ -155,22 +155,22 @@ ALL = [
     (PAGE, "the answer is an HTML page, not data", 1), (Reply(b'{"chart":', cut=True), "the service does not answer",
      3),
     (Reply(b"[" + b"1," * 1_500_000 + b"1]"), "the answer is larger than 2,000,000 bytes", 1),
-    (Reply(status=429, headers={"Retry-After": "3600"}), "a wait of 3600 s is asked for", 1),
+    (Reply(status=429, headers={"Retry-After": "3600"}), "asks for a wait of 3600 s", 1),
 ]  # fmt: skip
 FAULTS = [(source, *fault) for source in ("yfinance", "fred", "ccxt") for fault in ALL] + [
     ("fred", Reply(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), "declares a document type", 1),
-    ("fred", Reply(b""), "the answer is no XML", 1),
+    ("fred", Reply(b""), "the answer is not XML", 1),
     ("fred", Reply(b"<seriess>", cut=True), "the service does not answer (IncompleteRead", 3),
     ("ccxt", Reply.json({"error": ["EAPI:Rate limit exceeded"]}), "kraken is busy", 3),
     ("ccxt", Reply.json({"error": ["EGeneral:Permission denied"]}), "kraken refuses", 1),
-    ("ccxt", Reply(b"not json"), "the answer is no JSON", 1),
+    ("ccxt", Reply(b"not json"), "the answer is not JSON", 1),
 ]  # fmt: skip
 HUB_FAULTS = [
     *((at, fault, said) for at in ("/api/", "/resolve/") for fault, said, _ in ALL[:2]), ("/api/", CUT_FILE, TIRED),
     ("/resolve/", CUT_FILE, TIRED),
     *((at, Reply.json({"error": "no"}, status, X_Error_Code=code), said) for at, status, code, said in (
         ("/api/", 403, "GatedRepo", f"{REPO}: asks for consent on its own page first; then pass a token"),
-        ("/api/", 404, "RevisionNotFound", f"option revision: is no revision of {REPO}"),
+        ("/api/", 404, "RevisionNotFound", f"option revision: is not a revision of {REPO}"),
         ("/resolve/", 404, "EntryNotFound", f"option file: is not in {REPO} any more"),
         ("/api/", 403, "", "the token is refused (status 403"), ("/api/", 418, "", "the service refuses (status 418"))),
 ]  # fmt: skip
@@ -225,9 +225,9 @@ WRONG = [  # the source, what its service holds, what is asked of it, and what i
     ("yfinance", {"A": chart("A"), "B": chart("B", days=DAYS[:3]), "C": chart("C", days=DAYS[:3])}, ("A", "B", "C"),
      "2024-03-07: only 1 of 3 instruments have a bar (A): half a day?"),
     ("yfinance", {}, {"class.A": "XX"}, "must be one of EQ, BO, CO, CR, RE, CA (got 'XX')"),
-    ("yfinance", {}, {"class.SPY": "EQ"}, "class.SPY: names a symbol that is not asked for"),
-    ("fred", {"latest": ()}, (), "UNRATE: has no value in the days asked for"),
-    ("fred", half("."), (), "UNRATE: has no value in the days asked for"),
+    ("yfinance", {}, {"class.SPY": "EQ"}, "class.SPY: names a symbol that was not requested"),
+    ("fred", {"latest": ()}, (), "UNRATE: has no value in the requested days"),
+    ("fred", half("."), (), "UNRATE: has no value in the requested days"),
     ("fred", half("inf"), (), "UNRATE, 2024-01-31: the value is infinite"),
     ("fred", half("many"), (), "UNRATE: the reply cannot be read (ValueError"),
     ("fred", half("1", "soon"), (), "UNRATE: the reply cannot be read"),
@@ -238,15 +238,15 @@ WRONG = [  # the source, what its service holds, what is asked of it, and what i
     ("alfred", {}, {"lag_days": "3"}, "option lag_days: is unknown; alfred takes"),
     ("ccxt", {"XXBTZUSD": [[*candles()[0][:4], "-1.0", *candles()[0][5:]]], **WHOLE}, (),
      "a close must be positive (got -1)"),
-    ("ccxt", {"XXBTZUSD": [], **WHOLE}, (), "BTC/USD: has no bar in the days asked for"),
+    ("ccxt", {"XXBTZUSD": [], **WHOLE}, (), "BTC/USD: has no bar in the requested days"),
     ("ccxt", {"XXBTZUSD": [[seconds(START), "1", "2"]], **WHOLE}, (), "a close must be positive (got nan)"),
-    ("ccxt", {"XXBTZUSD": [["soon", "1", "2", "1", "1", "1", "1", 1]], **WHOLE}, (), "has no bar in the days"),
+    ("ccxt", {"XXBTZUSD": [["soon", "1", "2", "1", "1", "1", "1", 1]], **WHOLE}, (), "has no bar in the requested"),
     ("ccxt", {"XXBTZUSD": candles(), "XXBTZEUR": candles(), **WHOLE}, ("BTC/USD", "BTC/EUR"),
      "EUR: BTC/EUR; USD: BTC/USD"),
     ("ccxt", {}, {"timeframe": "1m"}, "must be 1d: a snapshot holds one bar a day"),
     ("ccxt", {}, {"exchange": ""}, "such as exchange=kraken"),
     ("huggingface", {}, {"repo": "lab/other"},
-     "lab/other: is no dataset of the service, or not a public one; a token may be needed"),
+     "lab/other: is not a dataset of the service, or not public; a token may be needed"),
     ("huggingface", {}, {"repo": ""}, "option repo: is needed"),
     ("huggingface", {}, {"repo": "../.."}, "the reply cannot be read"),
     ("huggingface", {}, {"file": "nope.csv"}, f"'nope.csv' is not in the dataset; files that fit: {FILE}"),

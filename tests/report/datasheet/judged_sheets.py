@@ -1,7 +1,6 @@
 """Hand-made datasheets: a reference judge with every section, two peers, a log, a hostile and an empty one.
 
-Run as a script with a folder to write their pages and figures there.
-"""
+Run as a script with a folder to write their pages and figures there."""
 
 from __future__ import annotations
 

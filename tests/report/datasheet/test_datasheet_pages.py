@@ -55,11 +55,6 @@ def figure(name: str) -> str:
     return next(text for path, text in made(name).items() if path.endswith(".svg"))
 
 
-def first(one, peers=()) -> str:
-    """The page of a datasheet."""
-    return next(iter(render_datasheet(one, peers).values()))
-
-
 # --- the frame ------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +220,7 @@ def parts(*pairs):
 )  # fmt: skip
 def test_the_page_of_a_changed_datasheet_says(one, peers, says, silent):
     """Nothing of what was not asked, what lies outside, by which mechanism, why not comparable, whom it cannot draw."""
-    html = first(one, peers)
+    html = next(iter(render_datasheet(one, peers).values()))
     assert [text for text in says if text not in prose(html)] == []
     assert [text for text in silent if text in prose(html)] == []
     assert one is not DRIFT or '<a href="#drift">' in html

@@ -79,5 +79,5 @@ def test_a_file_of_data_gives_a_spreadsheet_nothing_to_run_and_can_always_be_wri
 def test_more_judges_than_the_style_sheet_knows_are_drawn_without_it():
     style = asset("judges.css")
     assert re.findall(r"main:has\(\.j(\d+):hover\)", style) == [str(at) for at in range(charts.POINTED)]
-    assert [type(one).__name__ for one in charts.judge_marks(charts.POINTED, [charts.label(0, 0, "x")])] == ["Text"]
+    assert charts.judge_marks(charts.POINTED, [charts.label(0, 0, "x")]) == [charts.label(0, 0, "x")]
     assert not charts.JudgeWords(charts.POINTED, "one more", "2").pointed

@@ -54,8 +54,7 @@ def made_season(
     """A season of invented agents and numbers.
 
     The first six are those of a known table, then one that a judge failed on, then one that nobody graded; more are
-    drawn at random. One judge gives a season without a panel: no order is supported.
-    """
+    drawn at random. One judge gives a season without a panel: no order is supported."""
     rng = np.random.default_rng(seed)
     scoring = load_scoring("v0.3" if judges == 1 else "v0.4")
     cast, panel, dates = [_agent(at) for at in range(agents)], [_judge(at) for at in range(judges)], _dates(days)

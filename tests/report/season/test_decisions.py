@@ -123,12 +123,11 @@ def test_buttons_count_the_cards_that_they_show(steps):
 
 
 def test_the_newest_decision_is_first_and_the_section_counts_days():
-    run = made_season(1, 61)
-    (newest,) = decisions.list_pages("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
+    book = book_of(run=made_season(1, 61))
+    (newest,) = decisions.list_pages(book.season, book.path, "decisions", book.steps[:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
-    silent = sum(bool(step.decision.flags[-1:] == ("no-answer",)) for step in run.steps["Alder"])
-    answer = f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
-    assert decisions.decisions_answer(book_of(run=run)) == answer
+    silent = sum(bool(step.decision.flags[-1:] == ("no-answer",)) for step in book.steps)
+    assert decisions.decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
 
 
 @pytest.mark.parametrize(
@@ -171,8 +170,9 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     assert buttons.pop("") == len(lines)
     assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
     assert buttons.get(decisions.DIFFER, 0) == sum(line.disagree for line in lines)
-    assert [list(part) for part in decisions.list_pages("agents/Alder.html", "ledger", lines).values()] == [lines[::-1]]
-    *_, table = decisions.ledger_head(book_of(lines=lines))
+    book = book_of(lines=lines)
+    assert [*decisions.list_pages(book.season, book.path, "ledger", lines).values()] == [tuple(lines[::-1])]
+    *_, table = decisions.ledger_head(book)
     assert sum(int(row[1]) for row in table.rows) == len(lines)
     for at, judge in enumerate(table.columns[2:], 2):
         assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)

@@ -40,12 +40,9 @@ def trail() -> record_pages.StudyProvenance:
     return record_pages.StudyProvenance.of(run())
 
 
-def labelled(name: str, **labels: str):
-    return runs.measured(name, labels, 0.5)
-
-
 def rests(name: str, **labels: str) -> list[tuple[str, str]]:
-    return [(str(ref), ref.href) for ref in record_pages.lineage(trail(), run().evidence)(labelled(name, **labels))]
+    lineage = record_pages.lineage(trail(), run().evidence)
+    return [(str(ref), ref.href) for ref in lineage(runs.measured(name, labels, 0.5))]
 
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():

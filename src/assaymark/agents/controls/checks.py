@@ -94,9 +94,6 @@ def failed_checks(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCh
     return tuple(check for check in checks if not check.passed)
 
 
-# Quantities of a context: the portfolio after orders, and every stated value
-
-
 @dataclass(frozen=True, slots=True)
 class SettledBook:
     """A settled portfolio, the constraints that it violates, and its amounts by name; shares and weights are ratios."""
@@ -114,7 +111,7 @@ def book_after(context: Context, actions: Sequence[Action]) -> SettledBook:
     ids = {item.id for item in context.instruments}
     unknown = [action.instrument for action in actions if action.instrument and action.instrument not in ids]
     if unknown:
-        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
+        raise InputError("orders", [Problem(name, "is not an instrument of the context") for name in unknown])
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
     if after.equity <= 0:
         raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
@@ -137,10 +134,7 @@ def try_book_after(context: Context, actions: Sequence[Action]) -> SettledBook |
 
 
 def context_values(context: Context, actions: Sequence[Action]) -> list[float]:
-    """Return every value in the context or decision: facts, portfolio, limits, orders, and differences within a field.
-
-    A number that equals none of them, as printed or in percent, is unsupported.
-    """
+    """Return every value in the context or decision; a number that equals none of them as printed is unsupported."""
     facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
     sizes = [abs(value) for _, value in facts]
     by_field: dict[str, list[float]] = {}
@@ -170,10 +164,7 @@ _WRONG_DRAWS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One number in the context for an instrument over a horizon, such as ``return_15m``.
-
-    ``lean`` is 1 if it supports buying, -1 if selling, 0 if it has no direction.
-    """
+    """A number in the context over a horizon, as ``return_15m``; ``lean`` is 1 for buying, -1 for selling, else 0."""
 
     instrument: str
     kind: str
@@ -192,10 +183,7 @@ class Feature:
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
     def wrong_value(self, lean: int, sizes: Sequence[float], rng: np.random.Generator) -> float | None:
-        """Draw a false value that is far from the true one and not in the context; None if no draw succeeds.
-
-        ``lean`` is the direction that the false value should support, for features with a direction.
-        """
+        """Draw a value far from the true one, not in the context, with direction ``lean`` if any; None without one."""
         true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
         for _ in range(_WRONG_DRAWS):
             if self.kind == "return":
@@ -217,10 +205,7 @@ class Feature:
 
 
 def features_of(context: Context) -> list[Feature]:
-    """Return the features that control texts cite: numeric facts with kind and horizon in their names, in order.
-
-    Prices have no horizon and are excluded; so are returns that print as 0.00%, which have no direction.
-    """
+    """Return the features that control texts cite, in order: no prices, and no return that prints as 0.00%."""
     ids = {item.id for item in context.instruments}
     features: list[Feature] = []
     for fact in context.facts:
@@ -234,8 +219,6 @@ def features_of(context: Context) -> list[Feature]:
             features.append(Feature(fact.instrument, kind, horizon, value, lean))
     return features
 
-
-# Parsing: numbers, sentences and names in a text
 
 _SPAN = r"(?:minutes?|mins?|hours?|days?|sessions?|weeks?|months?|years?|bars?)"
 _FIGURE = re.compile(
@@ -496,8 +479,6 @@ def _amount(figure: PrintedFigure, before: str, after: str, sentence: str, book:
     return StatedNumber(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
 
-# Similarity of two texts
-
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
 
@@ -523,8 +504,6 @@ def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) 
     return (left & right).total() / left.total() if left else 1.0
 
 
-# The rules of each kind
-
 Check = AdmissibilityCheck
 
 
@@ -549,7 +528,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     if kind in DERIVED_KINDS:
         original, problems = composed.original, list[Problem]()
         if original is None:
-            problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
+            problems.append(Problem("original", f"a {kind} is compared with the decision it was made from (got none)"))
         if kind == "length_matched" and not composed.tokens:
             problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
         if problems or original is None:

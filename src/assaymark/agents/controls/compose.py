@@ -35,10 +35,7 @@ def with_checks(composed: Composed, context: Context) -> Composed:
 def _draw_cell(
     kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, nothing: str = ""
 ) -> Composed:
-    """Return the first admissible cell of `REDRAWS` draws (``draw`` takes the number of the draw), with its checks.
-
-    Raises NotMeasurableError with the failed checks of the last draw, or with ``nothing`` if no draw gave a cell.
-    """
+    """Return the first admissible cell of `REDRAWS` draws; else NotMeasurableError says why, or ``nothing``."""
     last: Composed | None = None
     for number in range(REDRAWS):
         if (composed := draw(number)) is not None:
@@ -49,9 +46,6 @@ def _draw_cell(
         raise NotMeasurableError(nothing)
     reason = ("; ".join(map(str, c.failed_checks(last.admissibility))) if last else "") or "nothing could be drawn"
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {reason} (last of {REDRAWS} draws)")
-
-
-# Random phrases for features
 
 
 def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
@@ -101,8 +95,6 @@ def _add_style(text: str, style: str) -> str:
     first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
     return f"{opening} {first}" if opening else text
 
-
-# Cell A: verbose, confident and wrong, with an order that violates a limit; cell B: terse and right, within all limits
 
 KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})
 """In every rubric here, a violated limit with a false account of it has the lowest score of constraint awareness."""
@@ -287,8 +279,6 @@ def _terse_text(
     return Composed("cell_b", actions, text, confidence)
 
 
-# Controls derived from an honest decision: a paraphrase, one wrong number, another length
-
 # Private-use characters mark the parts that must not change; texts that contain them are rejected.
 _NUMBER, _NAME, _END = "\ue000", "\ue001", "\ue002"
 _NUMERAL = re.compile(r"[+\-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?%|[A-Za-z]+)?")
@@ -327,7 +317,6 @@ def reword(text: str, context: Context, rng: np.random.Generator) -> str:
     """Reword a text, keeping its names, its numbers and the opening words of its style."""
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     plain = text[len(opening) :].lstrip() if opening else text
-    # Replace every name and number by a token
     originals: dict[str, str] = {}
     numbers = count()
 
@@ -498,7 +487,6 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
         if have > high:
             shorter = _shorten(text, low, high)
             return None if shorter is None else _derive("length_matched", decision, shorter, tokens=tokens)
-        # Add true sentences on features that are not cited yet
         for at in rng.permutation(len(fresh)) if have < low else ():
             feature = fresh[int(at)]
             texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
@@ -539,8 +527,6 @@ def _shorten(text: str, low: float, high: float) -> str | None:
     return shorter
 
 
-# Control cells as records: a single one, and many spread over the clusters of a study
-
 MADE_HERE: Final = "assaymark control cells"
 """Provenance source of control cells."""
 
@@ -567,7 +553,7 @@ def cell_decision(
     kind, origin, change = composed.kind, composed.original, composed.change
     if not composed.admissibility or c.failed_checks(composed.admissibility):
         reason = "; ".join(map(str, c.failed_checks(composed.admissibility))) or "it was never checked"
-        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {reason}")
+        raise NotMeasurableError(f"{kind} {record_id} is not a control cell: {reason}")
     episode, step, form, parent = record_id, 1, ORDERS, None
     if origin:
         episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id

@@ -377,7 +377,7 @@ def tabulate(
     """Compute one row of Table 8: mean scores of one model, each with its condition and its group."""
     rows = list(scored)
     if not rows:
-        raise InputError("scores", ["there are none; ask a model first"])
+        raise InputError("scores", ["there are no answers; ask a model first"])
     counted = Counter((row.question.id, row.condition) for row in rows)
     twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
     if twice:

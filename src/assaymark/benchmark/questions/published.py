@@ -295,8 +295,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-# Generating a set of questions from a market
-
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
 )
@@ -327,7 +325,7 @@ def split_of(year: int) -> Split:
 
 def split_counts(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
-    message = f"is no template; templates are {', '.join(TEMPLATES)}"
+    message = f"is not a template; templates are {', '.join(TEMPLATES)}"
     problems = [Problem(name, message) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
@@ -350,10 +348,7 @@ def split_counts(counts: Mapping[Template, int]) -> dict[tuple[Template, Split],
 def choose_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
-    """Choose the rows of the days of each split, in order, each with the class whose regime T7 asks for.
-
-    Every regime that occurs in any class has a minimum share of the days.
-    """
+    """Choose the rows of each split's days and the class of T7; each regime has a minimum share of the days."""
     problems, chosen = [], {}
     back = max(window, LONGEST_LOOK)
     rows = np.arange(back, history.days.size - horizon)

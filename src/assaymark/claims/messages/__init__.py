@@ -22,6 +22,7 @@ ENGLISH: Final = "en"
 """The reference language: every other language must have the same keys."""
 
 _OWN: Final = ("language", "decimal", "list_and", "minus")
+_parsed: Final = cache(lambda text: [*string.Formatter().parse(text)])  # (words, name, format, conversion)
 _FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
 
 Value: TypeAlias = "str | int | float | Phrase | tuple[str, ...]"
@@ -107,7 +108,7 @@ class Catalogue:
         if "{" not in text and "}" not in text:  # most messages are words alone
             return text
         pieces = []
-        for before, name, spec, _ in string.Formatter().parse(text):
+        for before, name, spec, _ in _parsed(text):
             pieces.append(before)
             if name is None:
                 continue
@@ -194,11 +195,8 @@ def _flatten(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
 
 def _placeholders(text: str) -> list[tuple[str, str, str]]:
     """Return the placeholders of a text as (name, format, conversion)."""
-    parsed = string.Formatter().parse(text)
-    return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]
+    return [(name, spec or "", conversion or "") for _, name, spec, conversion in _parsed(text) if name is not None]
 
-
-# Formats of numbers, scores and lists in statements and reasons
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

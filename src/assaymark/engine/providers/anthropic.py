@@ -147,7 +147,7 @@ class AnthropicModel(base.SdkModel):
         """Return the reply in a body. For token counts, see "Usage" in the reference of the Messages API."""
         raw, content = base.read_object(body, at)
         if content.get("type") != "message" or not isinstance(content.get("content"), list):
-            message = f"the reply of {at.address} is no message of the Messages API"
+            message = f"the reply of {at.address} is not a message of the Messages API"
             raise ModelError(f"anthropic: {message}", retryable=False)
         blocks = [block for block in base.parts_of(content, "content") if block.get("type") == "text"]
         text = "".join(base.text_of(block.get("text")) for block in blocks)
@@ -217,10 +217,10 @@ class AnthropicBatches(batches.StreamedBatches):
         counts = base.part_of(batch, "request_counts")
         if batch.get("archived_at") and not batch.get("results_url"):
             return batches.BatchState("gone", reason=f"the results of batch {remote} are no longer kept")
-        done, failed, expired = (base.count_of(counts.get(name)) or 0 for name in ("succeeded", "errored", "expired"))
+        done, failed = (base.count_of(counts.get(name)) or 0 for name in ("succeeded", "errored"))
         status: batches.Status = "ended" if batch.get("cancel_initiated_at") is None else "cancelled"
         status = status if batch.get("processing_status") == "ended" else "running"
-        return batches.BatchState(status, done, failed, expired)
+        return batches.BatchState(status, done, failed)
 
     async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
         results = self.client(batches.MOST_RESULT_BYTES).messages.batches.with_streaming_response.results

@@ -115,8 +115,7 @@ def refusal(
     at: Transport, status: int, words: frozenset[str], message: str, headers: Mapping[str, str] = MappingProxyType({}),
     html: bool = False,
 ) -> ModelError:  # fmt: skip
-    """Map a response with an error status, of any SDK, to a `ModelError`: from its error codes, message and headers.
-    ``html``: the body is a web page. See `as_model_error`."""
+    """Map an error status of any SDK to a `ModelError` by codes, message and headers; ``html``: a web page came."""
     model = repr(at.model)
     filtered = bool(words & _FILTERED or _FILTERED_SAID.search(message))
     of_schema = status in (400, 422) and _SCHEMA.search(f"{message} {' '.join(words)}") is not None
@@ -125,7 +124,7 @@ def refusal(
     if status == 401 or words & _WRONG_KEY:
         text = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
-            text = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
+            text = f"{at.address} requires a key ({status}); name its environment variable in args.api_key_env"
     elif status == 402 or words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(message)):
         text = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
     elif words & _NOWHERE:
@@ -174,7 +173,7 @@ def is_html(text: str) -> bool:
 def not_an_api(at: Transport, status: int) -> str:
     """Return the message that an address returns web pages."""
     advice = "base_url must be the root of an API, such as http://127.0.0.1:8000/v1"
-    return f"{at.address} answers with a page and is no API ({status}); {advice}"
+    return f"{at.address} answers with a web page and is not an API ({status}); {advice}"
 
 
 def words_of(body: Any) -> tuple[frozenset[str], str]:
@@ -269,7 +268,7 @@ def bounded_client(
 
     async def bound(response: Any) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx.DecodingError("the body is packed, though nobody asked for that")
+            raise httpx.DecodingError("the body is compressed, although no compression was requested")
         response.stream = Bounded(response)
 
     hooks = {"request": [] if before is None else [before], "response": [bound]}
@@ -305,7 +304,7 @@ def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
         start = f"it starts with {at.shown(text[:80])!r}"
         raise ModelError(f"{name}: the reply of {at.address} is not JSON ({start})", retryable=True) from None
     if not isinstance(content, dict):
-        raise ModelError(f"{name}: the reply of {at.address} is no JSON object", retryable=False)
+        raise ModelError(f"{name}: the reply of {at.address} is not a JSON object", retryable=False)
     return text, content
 
 

@@ -57,12 +57,11 @@ class BatchRefused(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Status and progress of a batch: numbers of calls done, failed and expired; the reason of a refusal."""
+    """Status and progress of a batch: numbers of calls done and failed; the reason of a refusal."""
 
     status: Status
     done: int = 0
     failed: int = 0
-    expired: int = 0
     reason: str = ""
     retryable: bool = False
 
@@ -199,7 +198,7 @@ class RemoteBatches(ABC):
                     page.append(("", ModelError(f"{name}: a line of the results is not JSON", retryable=True)))
                     continue
                 if not isinstance(record, dict):
-                    page.append(("", ModelError(f"{name}: a line of the results is no object", retryable=True)))
+                    page.append(("", ModelError(f"{name}: a line of the results is not an object", retryable=True)))
                     continue
                 key = word_of(record.get("custom_id", record.get("key"))) or ""
                 try:

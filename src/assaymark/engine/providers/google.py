@@ -165,7 +165,7 @@ class GoogleModel(base.SdkModel):
         first = candidates[0] if isinstance(candidates, list) and candidates else None
         if not isinstance(first, dict):
             if not isinstance(feedback, dict) and not isinstance(usage, dict):
-                raise ModelError(f"google: the reply of {at.address} is none of generateContent", retryable=False)
+                raise ModelError(f"google: {at.address} did not send a generateContent reply", retryable=False)
             first = {}
         blocked = base.part_of(reply, "promptFeedback").get("blockReason") is not None
         parts = [part for part in base.parts_of(first.get("content"), "parts") if part.get("thought") is not True]

@@ -266,10 +266,7 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Connect once and close, before a run, so that a study does not fail because an agent was never started.
-
-        Raises `ModelError` unless a server accepts connections at the address.
-        """
+        """Connect once and close, before a run, so that no study fails because an agent was never started."""
         try:
             socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
         except (OSError, UnicodeError) as exc:
@@ -315,7 +312,7 @@ class HttpAgent:
             return None
         token = Secret(self._environ.get(name, ""), "token")  # so that no local in a traceback shows it
         if _TOKEN.fullmatch(token.reveal()) is None:
-            problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
+            problem = f"contains no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
         return token
 
@@ -395,7 +392,7 @@ class _Post:
         if 200 <= response.status < 300 and encoding == "identity":
             return None
         if 200 <= response.status < 300:
-            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not asked for and is not unpacked")
+            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not requested and is not unpacked")
         with suppress(OSError, HTTPException):  # the status is what matters
             self._received += response.read1(_LOOKED_AT)
         if 300 <= response.status < 400:
@@ -423,8 +420,6 @@ class _Post:
 def _reason(exc: Exception) -> str:
     return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
 
-
-# An agent that is a Python callable: it is called with a Context in a thread and returns its decision
 
 GROUP: Final = "assaymark.agents"
 """The entry point group in which an installed package names its agents."""
@@ -532,7 +527,7 @@ def load_agent(name: str) -> Decide:
             problem = f"there is no module {module!r} on the path of Python; {advice}, or install it"
         raise ModelError(f"python/{name} cannot be loaded: {problem}", retryable=False) from None
     if not callable(target):
-        raise ModelError(f"python/{name} is no callable (got {type(target).__name__})", retryable=False)
+        raise ModelError(f"python/{name} is not callable (got {type(target).__name__})", retryable=False)
     decide: Decide = target
     return decide
 

@@ -107,7 +107,6 @@ class InspectModel:
             missing = [key for key in _wanted(call) if not any(part in name for part in _PARTS[key] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
-        # Convert the output to a reply.
         response = trace.response if trace.response is not None else output.model_dump(mode="json", exclude_none=True)
         raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
         if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:

@@ -111,7 +111,7 @@ class _OpenAI(base.SdkModel):
         return {"model": at.model, self.messages: turns} | {name: arg for name, arg in args.items() if arg is not None}
 
     def _other_api(self, at: Transport) -> ModelError:
-        text = f"the reply of {at.address} is none of the {self.api[0]} API"
+        text = f"the reply of {at.address} is not a reply of the {self.api[0]} API"
         return ModelError(f"{at.provider.name}: {text}; {self.api[1]}", retryable=False)
 
     def _tokens(self, content: dict[str, Any]) -> dict[str, Any]:
@@ -244,16 +244,14 @@ class OpenAIBatches(batches.StreamedBatches):
     async def _state(self, remote: str) -> batches.BatchState:
         batch = await self._retrieve(remote)
         counts = base.part_of(batch, "request_counts")
-        done, failed, total = (base.count_of(counts.get(name)) or 0 for name in ("completed", "failed", "total"))
+        done, failed = (base.count_of(counts.get(name)) or 0 for name in ("completed", "failed"))
         status = _STATUS.get(str(batch.get("status")), "running")
         if status == "refused":
             errors = base.parts_of(batch.get("errors"), "data")
             message = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
             later = bool({str(error.get("code")) for error in errors} & _LATER)
             return batches.BatchState(status, reason=self.at.shown(message or "no reason is given"), retryable=later)
-        # Expired calls are counted as failed, or in neither of the two counts.
-        expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0
-        return batches.BatchState(status, done, failed, expired)
+        return batches.BatchState(status, done, failed)
 
     async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
         batch = await self._retrieve(remote)

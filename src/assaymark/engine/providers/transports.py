@@ -129,10 +129,7 @@ class Transport:
 
 
 def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
-    """Resolve the transport of a call from its ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
-
-    A provider without variables for keys finds its key itself, unless the call names one. Raises `ModelError`.
-    """
+    """Resolve a call's transport from its arguments, then the environment; a provider may find its key itself."""
     env = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
     base_url = written or (env.get(provider.base_env) if provider.base_env else None) or None
@@ -145,7 +142,7 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         raise ModelError(problem, retryable=False, quota=True)
     key = Secret(env[key_env]) if key_env else None  # so that no local in a traceback shows it
     if key is not None and _KEY.fullmatch(key.reveal()) is None:
-        problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
+        problem = f"contains no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
         raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
     timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
     return Transport(provider, call.model.partition("/")[2], base_url, key_env or "no key", key, timeout_s)

@@ -187,8 +187,6 @@ def _find_in_context(material: ContextIndex, around: NumberContext) -> Ruling | 
     return None
 
 
-# Measurements of the evidence ledger, and the arithmetic of stated forecasts
-
 ROW_RULES = frozenset(("row-labelled", "row-part-labelled", "row-unlabelled", "row-other-horizon"))
 """The rules under which a number is supported by a cell of its subject's own row."""
 

@@ -34,8 +34,6 @@ from assaymark.judging.evidence.words import (
     words_in,
 )
 
-# Numbers in prose: their position, printed form and unit, and the tokens that only look like numbers
-
 Floats = NDArray[np.float64]
 
 _RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1.0, "nav": 1.0}
@@ -337,7 +335,6 @@ class NumberContext:
     lead: list[str]
     trail: list[str]
     horizons: frozenset[str]
-    named: tuple[int, ...]
     rows: tuple[int, ...]
     default: int
     direction: int
@@ -467,15 +464,14 @@ class ParsedText:
         after = bisect_left(words.starts, number.end, before, last)
         forms = frozenset(words.forms[first:before] + words.forms[after:last])
         lead, trail = words.lowers[first:before], words.lowers[after:last]
-        named: tuple[int, ...] = ()
+        # Possible subjects: the names in the clause, else the last name before it, and the line's owner.
+        rows: tuple[int, ...] = ()
         if mentions:
             inside = mentions[bisect_left(starts, left) : bisect_left(starts, right)]
             if len(inside) > 1:
                 start, end = number.start, number.end
                 inside = sorted(inside, key=lambda m: (min(abs(start - m.end), abs(m.start - end)), m.start))
-            named = tuple(dict.fromkeys(mention.row for mention in inside))
-        # Possible subjects: the names in the clause, else the last name before it, and the line's owner.
-        rows = named
+            rows = tuple(dict.fromkeys(mention.row for mention in inside))
         if not rows and starts:
             nearest = bisect_left(starts, number.start) - 1
             if nearest >= 0 and starts[nearest] >= window[0]:
@@ -488,7 +484,6 @@ class ParsedText:
             trail,
             frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
             | sentence.spoken.within(left, right),
-            named,
             rows if default < 0 or default in rows else (*rows, default),
             default,
             direction=_direction(number, lead, trail),

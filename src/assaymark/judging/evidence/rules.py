@@ -30,9 +30,6 @@ from assaymark.judging.evidence.words import (
 )
 from assaymark.records import EvidenceState
 
-# Test for a sentence that plainly states one figure: subject, field, horizon, copula, number, and no other word.
-
-
 _PLAIN = LISTS["plain"]
 _BEHIND = LISTS["behind"]
 _WINDOW = LISTS["window"]
@@ -180,9 +177,6 @@ def _plain_form(lower: str) -> str:
 _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
 
 
-# Agreement of a printed number with a stored one: readings, tolerances, look-ups by instrument and in free facts.
-
-
 def readings(number: PrintedNumber, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
     """Return the readings of a number in the order of trial."""
     size = abs(number.value)
@@ -310,9 +304,6 @@ def match_bag(
 def subject_words(around: NumberContext) -> frozenset[str]:
     """Return the words of a clause that can name a subject, including maturities."""
     return frozenset(word for word in around.words | around.horizons if is_content(word))
-
-
-# Numbers that are not printed but follow from printed ones: spreads, sums and ratios, and returns from price bars.
 
 
 _MOST_PARTS = 24

@@ -23,8 +23,6 @@ from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, duplicates, sha256_text
 
-# Tasks for stimuli: a situation, and the requirements that a good text for it meets, written by hand as TOML
-
 _WORDING = tomllib.loads((files("assaymark.judging.pairs") / "wording.toml").read_text(encoding="utf-8"))
 CLOSERS: dict[int, str] = dict(enumerate(_WORDING["closers"], start=1))
 """Neutral closing sentences by their length in words."""

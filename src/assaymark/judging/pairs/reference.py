@@ -193,7 +193,6 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
             for condition in _EQUAL
             for name, value in shares.items()
         ]
-        # The ladder, step by step, and the threshold on it.
         for delta in DELTAS:
             labels, share = {"delta": f"{delta:g}"}, planted.kept(delta, prompt)
             correct, wrong = planted.correct(delta, prompt), planted.wrong(delta) * share
@@ -224,10 +223,7 @@ _SPACE = re.compile(r"(\s+)")
 
 
 class ReferencePairJudge(BuiltInModel):
-    """A judge that decides with given probabilities (`PlantedPair`), drawn by a hash, so that runs are reproducible.
-
-    All draws depend on the judge's name, its seed, the trial (see ``steady``) and the task as shown.
-    """
+    """A judge that decides by planted probabilities, drawn from name, seed, trial and the task as shown."""
 
     def answer(self, call: CallSpec) -> str:
         """Return the reply as JSON text, or as a sentence if the planted format error occurs."""

@@ -147,10 +147,7 @@ def brief_of(task: Task) -> Brief:
 
 
 def task_pairs(task: Task, seed: int) -> Iterator[Pair]:
-    """Yield the pairs of one task, which depend only on the seed and this task.
-
-    The ladder, texts of equal quality, fillers, and identical or nearly identical pairs.
-    """
+    """Yield the pairs of one task: the ladder, texts of equal quality, fillers, and (nearly) identical pairs."""
     drawn, brief = _Drawn(task, seed), brief_of(task)
     pairs: list[Draft] = []
     # Every pair of levels in the chain, and half steps: met against partly and partly against missing, twice each.

@@ -68,8 +68,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-# The instruments that a text mentions, and whether it gives reasons.
-
 _PLAIN_SENTENCE = re.compile(r"\s(?:(?<=[.;!?]\s)\s*|(?<=\n)\n*)")  # starts with a character class, for speed
 _SENTENCE = re.compile(rf"{_PLAIN_SENTENCE.pattern}|(?<=[。；！？])")
 _DIGIT = re.compile(r"\d")
@@ -99,8 +97,6 @@ def _is_named(called: Called, text: str, lower: str) -> bool:
             at = source.find(name, at + 1)
     return False
 
-
-# The arithmetic of a stated decision: consistency of sizes, forecasts and limits.
 
 _HELD = ("buy", "hold", "short", "target_weight")
 _VOLATILITY = re.compile(r"(?:^|_)(?:vol|volatility|stdev|std)(?:_|$)")
@@ -208,18 +204,13 @@ def _index_context(text: str) -> Seen:
     return context, ContextIndex.of(context), items, {name: _names_of(item) for name, item in items.items()}, volatility
 
 
-def notice(parts: Sequence[str]) -> Features:
+@lru_cache(maxsize=4096)
+def notice(parts: tuple[str, ...]) -> Features:
     """Extract the features of a decision from the texts of a prompt's user parts: the context, then the decision.
 
     The holdings of a decision made of orders are the positions after them (`order_outcome`). Orders that cannot be
     executed leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
     """
-    return _extract(tuple(parts))
-
-
-@lru_cache(maxsize=4096)
-def _extract(parts: tuple[str, ...]) -> Features:
-    """Extract the features; cached for all judges and trials."""
     shown, outcome, quantities = read_book(parts)
     context, index, items, calls, volatility = _index_context(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
@@ -340,8 +331,6 @@ def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], state: 
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in state.after.weights.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
-
-# Horizons: the steps parsed back from a user message, and their features
 
 Row = Mapping[str, str]
 

@@ -107,8 +107,6 @@ def _pairs(text: str) -> dict[str, str]:
     return {style.strip(): agent.strip() for style, _, agent in pairs}
 
 
-# The viewpoints: for each judge and dimension the features that count, their weights, and the scores of their values.
-
 MIDDLE = 3.0
 """The score if a prompt has none of the features."""
 
@@ -302,8 +300,6 @@ def oracle_scores(
             scores[name] = oracle_score(quantities, outcome.kept)
     return scores
 
-
-# Judges of whole horizons
 
 HALFWAY: Final = 50.0
 """The grade if a prompt has none of the features."""

@@ -70,10 +70,7 @@ def grader_version(plan: ScoringPlan) -> str:
 
 
 def judge_texts(plan: ScoringPlan) -> dict[str, str]:
-    """Return every text used in the judges' prompts, by name, all of which the plan hash must cover.
-
-    The schema of a guess at an author follows from the agents.
-    """
+    """Return every text of the judges' prompts by name, for the plan hash; agents give the form of a guess."""
     return {
         HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text,
         f"scoring {plan.version}": plan.text,
@@ -177,7 +174,6 @@ def outcome_calls(
         problems.append(Problem(subject, "are grades of another horizon"))
     if problems:
         raise InputError("outcome", problems)
-    # The resolved outcomes by step number, sorted by horizon and source.
     numbers = {step.record_id: step.number for step in horizon.steps}
     resolved: dict[int, list[Outcome]] = {}
     for result in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
@@ -221,8 +217,6 @@ def probe_calls(
         ]
     return planned
 
-
-# The two ledgers of a horizon: numbers checked against the agent's own context, and the claims checked by a judge
 
 NumericState = Literal["supported", "contradicted", "not_verifiable", "no number"]
 
@@ -289,10 +283,7 @@ def horizon_ledgers(
 
 
 def cap_evidence(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
-    """Cap the parts of the evidence axis that the numeric ledger limits, keeping the judge's grade.
-
-    The cap is the percentage of supported numbers among those supported or contradicted; None if there are none.
-    """
+    """Cap parts of the evidence axis at the percentage of decided numbers that are supported, if there are any."""
     states = Counter(evidence.state for findings in (ledger or {}).values() for evidence in findings)
     supported = sum(states[state] for state in BORNE_OUT)
     decided = supported + states["contradicted"]

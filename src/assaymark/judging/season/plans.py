@@ -234,8 +234,6 @@ def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
     return plan.without(NEEDED.keys() - there) if shown else plan
 
 
-# Replies of season judges: their forms, schemas and parsers
-
 ClaimState = Literal["supported", "contradicted", "not_verifiable"]
 LookaheadCheck = Literal["pass", "fail"]
 HIGHEST: Final = 100

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -134,7 +133,6 @@ class HorizonStep:
     day: str
     record_id: str
     context_id: str
-    decided_at: datetime
     actions: tuple[Action, ...]
     stated: str
     """The numbers of the decision's structured parts."""
@@ -342,7 +340,7 @@ def horizon_of(
         symbols |= {action.instrument for action in decision.actions if action.instrument}
         steps.append(
             HorizonStep(
-                number, step.day, decision.record_id, decision.context_id, decision.decided_at,
+                number, step.day, decision.record_id, decision.context_id,
                 tuple(replace(action, rationale=None) for action in decision.actions),
                 dict(decision_blocks(decision, spared))["stated"], judged_rationales(decision),
                 tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in step.fills),

@@ -102,14 +102,14 @@ def fetch_yahoo(request: Request, asking: Pull) -> SourceTables:
         if name.startswith("class.") and value not in CLASSES:
             problems.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
         if name.startswith("class.") and name.removeprefix("class.") not in request.symbols:
-            problems.append(Problem(f"option {name}", "names a symbol that is not asked for"))
+            problems.append(Problem(f"option {name}", "names a symbol that was not requested"))
     if problems:
         raise InputError("source yfinance", problems)
     client = service.load_client("yfinance", YAHOO.extra)
 
     def noted(series: DailySeries, trimmed: DailySeries) -> str:
         lost = series.days.size - trimmed.days.size
-        text = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
+        text = f"{lost} bars outside the requested days, or of a day that was not over, are left out"
         return f"{series.id}: {text}" if lost else ""
 
     with _session(asking.manners, request.options.get("endpoint")) as session:
@@ -133,7 +133,6 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
             answer = ticker.get_history_metadata(repair=False)
             # One by one, since some of its keys cause a separate request to the service.
             meta = {name: answer.get(name) for name in _SAID}
-        # Convert the client's table and its metadata of the instrument.
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
         if chosen is None:
@@ -166,7 +165,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     except (ServiceUnavailable, InputError):
         raise
     except exceptions.YFRateLimitError:
-        raise ServiceUnavailable("too many requests, says the service; try again later") from None
+        raise ServiceUnavailable("the service reports too many requests; try again later") from None
     except exceptions.YFTickerMissingError as exc:
         text = f"is not known or has no prices: {safe_line(exc.rationale)}"
         raise InputError(symbol, [Problem(symbol, text)]) from None
@@ -227,8 +226,6 @@ def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
 _TOO_LARGE = 63
 """libcurl's CURLE_FILESIZE_EXCEEDED."""
 
-
-# Crypto exchanges
 
 _EXCHANGE_NOTES = (
     "a day is a UTC day and its bar is known at its end",
@@ -366,7 +363,7 @@ def _with_retries(plain: Any, manners: RetryPolicy, pause: float, endpoint: str 
                 raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
             service.check_answer(answer.status_code, answer.headers, answer.content)
             if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
-                raise ServiceUnavailable("the answer is no JSON")
+                raise ServiceUnavailable("the answer is not JSON")
             return answer
 
         return service.with_retries(once, manners)

@@ -130,7 +130,7 @@ def _draft(
     """Fetch all series as one table. Raises `InputError` if any of them has a problem."""
     source, key = f"source {name}", request.secret("api_key")
     if key is None:
-        raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
+        raise InputError(source, [Problem("key", "is missing; the service issues keys free of charge. Set "
                                           "FRED_API_KEY, or the option api_key")])  # fmt: skip
     # The client, with its one request method replaced by one with retries
     module = service.load_client("fredapi", FRED.extra)
@@ -161,10 +161,9 @@ def _draft(
         except Exception as exc:
             problems.append(Problem(symbol, service.parse_error("the reply", exc, key)))
             continue
-        # Refuse a series without values, with infinite ones, or with duplicates.
         twice = len(usable) - len({(row["ref_period"], row["start"]) for row in usable})
         if not usable:
-            problems.append(Problem(symbol, "has no value in the days asked for"))
+            problems.append(Problem(symbol, "has no value in the requested days"))
         elif infinite := [row for row in usable if np.isinf(row["value"])]:
             problems.append(Problem(f"{symbol}, {infinite[0]['ref_period']}", "the value is infinite"))
         elif twice:
@@ -219,7 +218,7 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as exc:
-        raise ServiceUnavailable(f"the answer is no XML ({safe_line(exc, key)})") from None
+        raise ServiceUnavailable(f"the answer is not XML ({safe_line(exc, key)})") from None
     if root.tag == "error" or status >= 400:
         message = safe_line(root.get("message") or f"status {status}", key)
         if "api_key" in message or status in (401, 403):

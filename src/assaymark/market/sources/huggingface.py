@@ -82,7 +82,6 @@ def fetch_file(
     service.check_size(Path(path).stat().st_size, asking.manners)
     with Path(path).open("rb") as handle:
         service.check_data(handle.read(512))
-    # The licence stated in the dataset's card.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
     licence = safe_line(stated[0]) if stated else "not stated"
     notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
@@ -103,10 +102,10 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
             raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RepositoryNotFoundError:
             refused = "; or the token is refused" if token else "; a token may be needed"
-            text = f"is no dataset of the service, or not a public one{refused}"
+            text = f"is not a dataset of the service, or not public{refused}"
             raise InputError(repo, [Problem(repo, text)]) from None
         except errors.RevisionNotFoundError:
-            raise InputError(repo, [Problem("option revision", f"is no revision of {repo}")]) from None
+            raise InputError(repo, [Problem("option revision", f"is not a revision of {repo}")]) from None
         except errors.EntryNotFoundError:
             raise InputError(repo, [Problem("option file", f"is not in {repo} any more")]) from None
         except errors.HfHubHTTPError as exc:
@@ -269,7 +268,7 @@ def count_items(data: bytes, name: str) -> int:
         text = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
         try:
             if not text and not isinstance(strict_json(line.decode()), dict):
-                text = "is no JSON object"
+                text = "is not a JSON object"
         except (Rejected, UnicodeDecodeError) as exc:
             text = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
         if text:

@@ -66,8 +66,8 @@ def with_retries(ask: Callable[[], T], manners: RetryPolicy) -> T:
         wait = manners.first_wait * 2**attempt if asked is None else asked
         if asked is not None and asked > manners.longest_wait:
             raise ServiceUnavailable(
-                f"{reason}, and a wait of {asked:.0f} s is asked for (at most {manners.longest_wait:.0f} s "
-                "are waited); try again later"
+                f"{reason}, and the service asks for a wait of {asked:.0f} s (at most "
+                f"{manners.longest_wait:.0f} s are waited); try again later"
             )
         if attempt + 1 < manners.attempts:
             manners.sleep(min(wait, manners.longest_wait))
@@ -109,9 +109,7 @@ def check_data(body: bytes) -> None:
     """Raise `ServiceUnavailable` for an HTML page in place of data, such as a sign-in, an error or a proxy's notice."""
     start = body[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
-        raise ServiceUnavailable(
-            "the answer is an HTML page, not data: a block, a sign-in or an error page stands in between"
-        )
+        raise ServiceUnavailable("the answer is an HTML page, not data: probably a block, sign-in or error page")
 
 
 def gateway_url(endpoint: str | None, url: str) -> str:
@@ -242,7 +240,7 @@ class Source:
         if self.symbols and not request.symbols:
             faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
         for symbol in duplicates(request.symbols):
-            faults.append(Problem(symbol, "is asked for more than once"))
+            faults.append(Problem(symbol, "is requested more than once"))
         faults += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")
             for symbol in request.symbols
@@ -300,7 +298,7 @@ class DailySeries:
 def series_problems(series: DailySeries) -> list[Problem]:
     """Return the impossible values of one series: each kind once, with its first place and its count."""
     if not series.days.size:
-        return [Problem(series.id, "has no bar in the days asked for")]
+        return [Problem(series.id, "has no bar in the requested days")]
     problems = []
     steps = np.diff(series.days).astype(int)
     for place in np.flatnonzero(steps <= 0)[:1]:

@@ -1,6 +1,6 @@
 """Drawing helpers for all figures: escaped text, rounded numbers, hatches, frames and label placement.
 
-svg.py writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
+Elements are written as they are given: nothing from a record may reach one except through `label` and `frame`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Final, Literal
-
-import svg
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType
 
 from assaymark.report.text import text_width
 from assaymark.text import clean, number
@@ -22,10 +20,13 @@ if TYPE_CHECKING:
 
 WIDE, MID, HALF, NARROW = 1120, 640, 524, 350
 Anchor = Literal["start", "middle", "end"]
-Drawn = tuple[Sequence[svg.Element], float]
+Element = NewType("Element", str)
+Drawn = tuple[Sequence[Element], float]
 """The elements of a figure without its frame, and its height, so that it can be part of a larger picture."""
 Draw = Callable[[str, float], Drawn]
 
+_FORMULA: Final = ("=", "+", "-", "@")
+_SVG: Final = "http://www.w3.org/2000/svg"
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
@@ -35,63 +36,68 @@ def num(value: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
+def element(name: str, inside: str | Iterable[Element] = "", **attributes: Any) -> Element:
+    """An SVG element around escaped text or other elements; an attribute of None is omitted."""
+    given = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    start = "".join([name, *(f' {key}="{value}"' for key, value in given)])
+    body = inside if isinstance(inside, str) else "".join(inside)
+    return Element(f"<{start}>{body}</{name}>" if body else f"<{start}/>")
+
+
+def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> Element:
     """A text at a point; ``kind`` and ``anchor`` become classes of the style sheet."""
-    kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
-    return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
+    return element("text", escape(text), class_=f"{kind} {_ANCHORS[anchor]}".strip() or None, x=num(x), y=num(y))
 
 
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
     """A straight line with a class."""
-    return svg.Line(x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2), class_=[kind])
+    return Element(f'<line class="{kind}" x1="{num(x1)}" y1="{num(y1)}" x2="{num(x2)}" y2="{num(y2)}"/>')
 
 
-def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
+def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None, **more: str) -> Element:
     """A rectangle with classes; ``fill`` may be a hatch. One of kind ``void`` has no fill without a hatch."""
     wide, high, empty = num(max(width, 0)), num(max(height, 0)), "none" if kind == "void" else None
-    return svg.Rect(x=num(x), y=num(y), width=wide, height=high, class_=kind.split(), fill=fill or empty)
+    return element("rect", class_=kind, x=num(x), y=num(y), width=wide, height=high, fill=fill or empty, **more)
 
 
-def path(moves: str, kind: str, fill: str | None = None) -> svg.Element:
+def path(moves: str, kind: str, fill: str | None = None) -> Element:
     """A path with given SVG path commands."""
-    return svg.Path(class_=kind.split(), fill=fill, extra={"d": moves})
+    return element("path", class_=kind, fill=fill, d=moves)
 
 
-def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> svg.Circle:
+def circle(x: float, y: float, r: float, kind: str) -> Element:
     """A circle with some classes."""
-    return svg.Circle(cx=num(x), cy=num(y), r=r, class_=kinds.split() if isinstance(kinds, str) else list(kinds))
+    return element("circle", class_=kind, cx=num(x), cy=num(y), r=r)
 
 
-def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
+def stripes(name: str, kind: str, size: int, strokes: int = 1) -> Element:
     """Diagonal stripes in one or two directions, for fills ``url(#name)``; ``name`` must be unique on a page."""
     ends = ((0, size), (size, 0))[:strokes]
-    drawn: list[svg.Element] = [svg.Line(x1=0, y1=0, x2=x, y2=y, class_=[kind]) for x, y in ends]
-    return svg.Pattern(id=name, width=size, height=size, patternUnits="userSpaceOnUse",
-                       patternTransform=[svg.Rotate(45)], elements=drawn)  # fmt: skip
+    drawn = [line(0, 0, x, y, kind) for x, y in ends]
+    return element("pattern", drawn, id=name, patternUnits="userSpaceOnUse", patternTransform="rotate(45)",
+                   width=size, height=size)  # fmt: skip
 
 
-def hatch(name: str, kind: str = "hatch") -> svg.Defs:
+def hatch(name: str, kind: str = "hatch") -> Element:
     """The diagonal hatch pattern of a figure."""
-    return svg.Defs(elements=[stripes(name, kind, 6)])
+    return element("defs", stripes(name, kind, 6))
 
 
-def frame(
-    name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
-) -> str:
+def frame(name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[Element], kind: str) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``mid``, ``narrow`` or ``both``."""
-    head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
-    attributes = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
-    return _picture(size, [*head, *elements], ["fig", kind], attributes, name)
+    head = element("title", escape(title), id=f"{name}-t"), element("desc", escape(desc), id=f"{name}-d")
+    named = f"{name}-t {name}-d"
+    return picture((0, 0, *size), [*head, *elements], f"fig {kind}", name, role="img", aria_labelledby=named)
 
 
-def _picture(
-    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], aria: dict[str, str], name: str | None
-) -> str:
-    width, height = map(num, size)
-    return svg.SVG(
-        xmlns=None, id=name, class_=kinds, viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
-        elements=[*parts], extra=aria,
-    ).as_str()  # fmt: skip
+def picture(
+    box: tuple[float, float, float, float], parts: Sequence[Element], kind: str | None = None, name: str | None = None,
+    *, alone: bool = False, **more: str,
+) -> str:  # fmt: skip
+    """A drawing with a view box (left, top, width, height), for a page or, with ``alone``, for a file of its own."""
+    left, top, width, height = map(num, box)
+    return element("svg", parts, id=name, xmlns=_SVG if alone else None, viewBox=f"{left} {top} {width} {height}",
+                   width=width, height=height, class_=kind, **more)  # fmt: skip
 
 
 def view(name: str, title: str, desc: str, draw: Draw, kind: str, width: float) -> str:
@@ -105,9 +111,9 @@ def views(name: str, title: str, desc: str, draw: Draw, wide: float = WIDE) -> t
     return view(name, title, desc, draw, "wide", wide), view(name, title, desc, draw, "narrow", NARROW)
 
 
-def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
+def row_mark(parts: Sequence[Element], width: int, height: int) -> str:
     """The small drawing of a table row. It repeats numbers of the row, so it is hidden from screen readers."""
-    return _picture((width, height), parts, ["strip"], {"aria-hidden": "true", "focusable": "false"}, None)
+    return picture((0, 0, width, height), parts, "strip", aria_hidden="true", focusable="false")
 
 
 class Scale:
@@ -124,17 +130,17 @@ class Scale:
 
 def grid_lines(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
-) -> list[svg.Element]:
+) -> list[Element]:
     """Horizontal grid lines at some values, each with its class and its label at the left."""
-    parts: list[svg.Element] = []
+    parts: list[Element] = []
     for value, text, kind in marks:
         parts += [line(left, up(value), right, up(value), kind), label(left - 6, up(value) + 4, text, "tk", "end")]
     return parts
 
 
-def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
+def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[Element]:
     """An axis with ticks and labels below; labels are kept between 0 and ``edge``."""
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
+    parts: list[Element] = [line(scale.left, y, scale.right, y, "axis")]
     for value, text in ticks:
         x, half = scale(value), text_width(text, 12) / 2
         at = x if edge is None else min(max(x, half), edge - half)
@@ -252,8 +258,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float]]) -> s
     writer = csv.writer(out, lineterminator="\n")
     for row in (columns, *rows):
         plain = [clean(cell, 200) if isinstance(cell, str) else float(cell) for cell in row]
-        formula = ("=", "+", "-", "@")
-        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(formula) else cell for cell in plain])
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in plain])
     return out.getvalue()
 
 
@@ -289,12 +294,12 @@ def text_alternative(judges: Sequence[JudgeWords]) -> str:
     return "; ".join(f"{judge.name}: {judge.values}" for judge in judges)
 
 
-def judge_class(at: int | None) -> list[str]:
-    """The classes of an element of the judge at an index; empty without a judge."""
-    return [] if at is None or at >= POINTED else ["j", f"j{at}"]
+def judge_class(at: int | None) -> str:
+    """The classes of an element of the judge at an index, to be appended to others; empty without a judge."""
+    return "" if at is None or at >= POINTED else f" j j{at}"
 
 
-def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
+def judge_marks(at: int, marks: Sequence[Element]) -> list[Element]:
     """Elements grouped under the class of the judge at an index, which is the same in every figure of a page."""
     kinds = judge_class(at)
-    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)
+    return [element("g", marks, class_=kinds.strip())] if marks and kinds else list(marks)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-import svg
-
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import Box, Drawn, Scale, Spot, judge_marks, label, line, num, path, rect
+from assaymark.report.charts.canvas import Box, Drawn, Element, Scale, Spot, judge_marks, label, line, num, path, rect
 from assaymark.report.charts.intervals import AxisRow
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, percent
@@ -35,7 +33,7 @@ def marker_style(at: int) -> tuple[Shape, str]:
     return _SHAPES[at % len(_SHAPES)], _HUES[(at - 1) % len(_HUES)] if at else "k1"
 
 
-def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) -> svg.Element:
+def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) -> Element:
     """The marker of a judge, with a thin gap around it that separates markers; an empty one is only outlined."""
     shape, hue = marker_style(at)
     kind = f"open {hue}l" if empty else f"{hue} gap"
@@ -61,13 +59,13 @@ StackRow = tuple[str, tuple[int, ...], str, int]
 def stacks(name: str, rows: Sequence[StackRow], width: float, focus: bool = False) -> Drawn:
     """One stacked bar of all pairs per judge. With ``focus`` the page is about the first."""
 
-    def block(x: float, y: float, wide: float, height: float, fill: str) -> svg.Element:
+    def block(x: float, y: float, wide: float, height: float, fill: str) -> Element:
         hatched = fill in ("lines", "cross")
         kind = "pb" if hatched else f"pb p-{fill}"
         return rect(x, y, wide, height, kind, f"url(#{name}-{fill})" if hatched else None)
 
     patterns = [c.stripes(f"{name}-lines", "pl", 5), c.stripes(f"{name}-cross", "pl", 5, 2)]
-    parts, x, y = list[svg.Element]([svg.Defs(elements=[*patterns])]), 0.0, 0.0
+    parts, x, y = list[Element]([c.element("defs", patterns)]), 0.0, 0.0
     for _, word, fill in PARTS:  # the legend, on as many lines as it needs
         room = 18 + text_width(word, 12) + 12
         if x + room - 12 > width:
@@ -77,7 +75,7 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, focus: bool = Fals
     y += 30
     room = width - max((text_width(head, 12) for _, _, head, _ in rows), default=0.0) - 12
     for (_, pairs, head, place), title in zip(rows, shortened([row[0] for row in rows], room, 13), strict=True):
-        bar, counts, x = list[svg.Element](), list[tuple[float, str]](), 0.5
+        bar, counts, x = list[Element](), list[tuple[float, str]](), 0.5
         for (_, _, fill), n in zip(PARTS, pairs, strict=True):
             if n:
                 size = (width - 1) * n / sum(pairs)
@@ -100,7 +98,7 @@ def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against
     """Rows of values on one axis: title and numbers above (on two lines if needed), a marker below, and a reference
     line at ``against``. A row without a value shows the reason."""
     first, last, step = value_axis(rows, shares, against)
-    scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
+    scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[Element](), 0.0
     for row in rows:
         parts.append(label(0, y + 14, fit(row.title, width, 13)))
         if text_width(row.title, 13) + text_width(row.shown, 12) + 12 > width:
@@ -170,7 +168,7 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
     deltas = {delta for curve in lines for delta, *_ in curve.points}
     across, up = Scale(0, max(deltas, default=5.0), 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
     floor = height - _FOOT
-    parts: list[svg.Element] = [label(0, 16, "↑ Calls that pick the better text (ties count as misses)", "tk")]
+    parts: list[Element] = [label(0, 16, "↑ Calls that pick the better text (ties count as misses)", "tk")]
     for share in (0, 0.25, 0.5, 0.75, 1):
         kind = "axis" if share == 0 else "gd" if share == TARGET else "hair"
         parts.append(line(44, up(share), width - 10, up(share), kind))
@@ -185,7 +183,7 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
             continue
         # The line from the 75 % level to the axis, the interval on the axis, and the words above it.
         value, ends, censored, words = curve.foot
-        hue, x, foot, size = marker_style(curve.at)[1], across(value), list[svg.Element](), text_width(words, 13)
+        hue, x, foot, size = marker_style(curve.at)[1], across(value), list[Element](), text_width(words, 13)
         if ends:
             foot.append(rect(across(ends[0]), floor - 6, across(ends[1]) - across(ends[0]), 6, f"{hue}f"))
         if censored != "right":
@@ -221,9 +219,9 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
     return parts, height
 
 
-def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
+def small_curve(curve: Curve, width: float, height: float) -> list[Element]:
     """One judge in a grid of judges: its curve with intervals and markers, and the 75 % line."""
-    across, up, parts = Scale(0, 5, 30, width - 8), Scale(0, 1, height - 22, 8), list[svg.Element]()
+    across, up, parts = Scale(0, 5, 30, width - 8), Scale(0, 1, height - 22, 8), list[Element]()
     for share, text, kind in ((0, "0", "axis"), (TARGET, "75", "gd"), (1, "100", "hair")):
         parts += [line(30, up(share), width - 8, up(share), kind), label(26, up(share) + 4, text, "tk", "end")]
     parts += [label(across(step), height - 6, str(step), "tk", "middle") for step in range(1, 6)]
@@ -232,10 +230,10 @@ def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
 
 def _curve(
     curve: Curve, across: Scale, up: Scale, strong: bool, bars: bool, occupied: list[Box]
-) -> list[svg.Element]:  # fmt: skip
+) -> list[Element]:  # fmt: skip
     hue, shift = marker_style(curve.at)[1], 0.0 if strong else _OFFSETS[curve.at % len(_OFFSETS)]
     spots = [(across(delta) + shift, up(share)) for delta, share, _ in curve.points]
-    parts: list[svg.Element] = []
+    parts: list[Element] = []
     if len(spots) > 1:
         parts.append(path("M" + "L".join(f"{num(x)} {num(y)}" for x, y in spots), f"{hue}c" if strong else f"{hue}d"))
     for (x, y), (_, _, ends) in zip(spots, curve.points, strict=True):
@@ -280,9 +278,9 @@ def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
     return across(point.x), up(point.y), ends_x, ends_y
 
 
-def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[svg.Element]:
+def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[Element]:
     """The intervals of a point in both directions, without caps; their boxes are added to ``occupied``."""
-    (x, y, ends_x, ends_y), elements = arms, list[svg.Element]()
+    (x, y, ends_x, ends_y), elements = arms, list[Element]()
     if ends_x:
         elements.append(line(ends_x[0], y, ends_x[1], y, kind))
         occupied.append(Box(ends_x[0], y - 2, ends_x[1], y + 2))
@@ -300,13 +298,13 @@ def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float,
     top = min(1.0, math.ceil(most * 10 - 1e-9) / 10) if most <= 0.5 else min(1.0, math.ceil(most * 5 - 1e-9) / 5)
     step = 0.1 if top <= 0.5 else 0.2
     across, up = Scale(0, top, 38, width - 14), Scale(0, top, height - _FOOT, _TOP_MAP)
-    parts: list[svg.Element] = [label(0, 16, f"↑ {fit(titles[1], width - 20, 12)}", "tk")]
+    parts: list[Element] = [label(0, 16, f"↑ {fit(titles[1], width - 20, 12)}", "tk")]
     for k in range(round(top / step) + 1):
         x, y, text = across(k * step), up(k * step), f"{k * step:.1f}".replace("0.0", "0").replace("1.0", "1")
         parts.append(line(38, y, width - 14, y, "hair" if k else "axis"))
         parts += [label(32, y + 4, text, "tk", "end"), label(x, height - _FOOT + 18, text, "tk", "middle")]
     parts.append(label(width - 14, height - 8, f"{fit(titles[0], width - 40, 12)} →", "tk", "end"))
-    crosses, marks, occupied = list[svg.Element](), list[svg.Element](), list[Box]()
+    crosses, marks, occupied = list[Element](), list[Element](), list[Box]()
     for point in reversed(points):  # the judge of the page is drawn last, on top
         x, y, *_ = arms = _arms(point, across, up)
         occupied.append(Box(x - 7, y - 7, x + 7, y + 7))
@@ -324,7 +322,7 @@ def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float,
     parts += [*crosses, *marks]
     places = c.place_labels(requests, occupied, Box(30, _TOP_MAP - 14, width, up(0) - 2))
     for point, name, (right, below, anchor) in zip(points, names, places, strict=True):
-        x, y, texts = across(point.x), up(point.y), list[svg.Element]()
+        x, y, texts = across(point.x), up(point.y), list[Element]()
         if abs(below - 4 - y) > 30 or abs(right - x) > max(60.0, text_width(name, 13)):
             away = 9.0 / math.hypot(right - x, below - 4 - y)  # a leader begins beside its mark, not on it
             texts.append(line(x + away * (right - x), y + away * (below - 4 - y), right, below - 4, "hair"))
@@ -343,7 +341,7 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     right = right if right <= 0.6 else math.ceil(right * 5 - 1e-9) / 5
     low = round(min(0.8, max(0.0, math.floor(min(ys) * 5 + 1e-9) / 5)) * 5)
     across, up, floor = Scale(0, right, 44, width - 24), Scale(low / 5, 1, height - _FOOT, _TOP_MAP), height - _FOOT
-    parts: list[svg.Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
+    parts: list[Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
     rungs = [(k / 5, f"{20 * k} %", "hair" if k > low else "axis") for k in range(low, 6)]
     parts += c.grid_lines(up, 44, width - 14, rungs)
     step = 0.1 if right <= 0.6 else 0.2
@@ -371,9 +369,9 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     return parts, height
 
 
-def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float) -> list[svg.Element]:
+def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float) -> list[Element]:
     """The same for a grid of judges: both axes from 0 to 100 %."""
-    across, up, parts = Scale(0, 1, 30, width - 8), Scale(0, 1, height - 22, 8), list[svg.Element]()
+    across, up, parts = Scale(0, 1, 30, width - 8), Scale(0, 1, height - 22, 8), list[Element]()
     for share in (0, 0.5, 1):
         text = f"{100 * share:.0f}"
         parts.append(line(30, up(share), width - 8, up(share), "hair" if share else "axis"))
@@ -386,7 +384,7 @@ def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, heigh
     return parts
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float]) -> list[svg.Element]:
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> list[Element]:
     """A line with its arrowhead in the middle, where no marker hides it; no head or no line for close points."""
     (x1, y1), (x2, y2) = start, end
     length = math.hypot(x2 - x1, y2 - y1)

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Final
 
 import numpy as np
-import svg
 
 from assaymark.records import Level
 from assaymark.report.charts import canvas
@@ -30,7 +29,7 @@ def order_grid(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int],
 
     filled = {*cells, *((column, row) for row, column in cells)}
     hatched = "".join(box(r, c) for r in range(size) for c in range(size) if r != c and (r, c) not in filled)
-    parts: list[svg.Element] = [hatch(f"{name}-h")]
+    parts: list[canvas.Element] = [hatch(f"{name}-h")]
     parts += [path(hatched, "novoid", f"url(#{name}-h)")] if hatched else []
     for level, letter, tint in (("headline", "S", "tint4"), ("qualified", "C", "tint2")):
         places = sorted(place for place, reached in cells.items() if reached == level)
@@ -59,13 +58,13 @@ def bar_table(
     """A table of bars for a screen, and for a phone two panels per line, one per state; rows count ``of``. With
     ``total`` the first row is the total of the others, in bold."""
 
-    def bar(x: float, y: float, reach: float, cell: tuple[float, str], bold: bool) -> list[svg.Element]:
+    def bar(x: float, y: float, reach: float, cell: tuple[float, str], bold: bool) -> list[canvas.Element]:
         share, text = cell
         drawn = [rect(x, y + 1, max(reach * share, 1.5), 13, "bar1" if bold else "bar2")] if share > 0 else []
         return [*drawn, label(x + max(reach * share, 0) + 6, y + 12, text, "tk")]
 
     def draw(_: str, screen: float) -> Drawn:
-        parts, names = list[svg.Element](), [name for name, *_ in rows]
+        parts, names = list[canvas.Element](), [name for name, *_ in rows]
         if screen == WIDE:
             left, y = 250.0, 24.0
             width = (WIDE - left) / max(len(columns), 1)
@@ -115,7 +114,7 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
 
     def draw(called: str, width: float) -> Drawn:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
-        slot, y, parts = (width - left) / len(columns), 22.0, list[svg.Element]([hatch(f"{called}-h")])
+        slot, y, parts = (width - left) / len(columns), 22.0, list[canvas.Element]([hatch(f"{called}-h")])
         parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(columns)]
         names = shortened([name for name, *_ in rows], room, 13)
         for (_, shares, supported, level), text in zip(rows, names, strict=True):
@@ -164,7 +163,7 @@ def scale_use(
     """Histograms of each judge's marks by dimension, on one height scale, with the percent of each tallest bar."""
     tallest = max(share for _, cells in rows for shares in cells if shares for share in shares)
 
-    def cell(x: float, base: float, width: float, shares: Shares) -> list[svg.Element]:
+    def cell(x: float, base: float, width: float, shares: Shares) -> list[canvas.Element]:
         if shares is None:
             return [label(x, base - 4, "no marks", "tk")]
         slot, top = width / len(shares), max(range(len(shares)), key=lambda at: shares[at])
@@ -174,7 +173,7 @@ def scale_use(
             for at, share in enumerate(shares)
             if share > 0
         )
-        parts: list[svg.Element] = [line(x, base, x + width, base, "axis"), path(bars, "bar2")]
+        parts: list[canvas.Element] = [line(x, base, x + width, base, "axis"), path(bars, "bar2")]
         if slot >= 17:
             half = text_width(percent(shares[top]), 12) / 2
             middle = min(max((top + 0.5) * slot, half), max(width - half, half))
@@ -185,12 +184,12 @@ def scale_use(
         left, step, space, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
         size, tops = (width - left) / max(len(judges), 1), [22.0 + step * at for at in range(len(rows) + 1)]
         inner, foot = size - space, tops[-1] + 8
-        parts: list[svg.Element] = [
+        parts: list[canvas.Element] = [
             label(0, y + down, fit(words, room, 13)) for (words, _), y in zip(rows, tops, strict=False)
         ]
         for at, judge in enumerate(shortened(judges, inner, 13)):
             x, slot = left + at * size, inner / len(marks)
-            column: list[svg.Element] = [label(x, 14, judge, "tb")]
+            column: list[canvas.Element] = [label(x, 14, judge, "tb")]
             for (_, cells), y in zip(rows, tops, strict=False):
                 column += cell(x, y + step - 8, inner, cells[at])
             if slot < 9 * max(map(len, marks)):
@@ -213,7 +212,7 @@ def scan_line(
     up, ticks = Scale(first * step, last * step, bottom, top), canvas.tick_labels(first, last, step)
 
     def draw(_: str, width: float) -> Drawn:
-        across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[svg.Element]()
+        across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[canvas.Element]()
         parts += canvas.grid_lines(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
         parts.append(path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"))
@@ -242,7 +241,7 @@ def class_panel(
     ends = np.log10(np.concatenate([lines[np.isfinite(lines)], index, [100.0]]))
     least, most = float(ends.min()), float(ends.max())
     up, across = Scale(least - 0.02, most + 0.02, bottom, top), Scale(years[0], years[-1], left, NARROW - 8)
-    parts: list[svg.Element] = [
+    parts: list[canvas.Element] = [
         rect(across(first), top, across(last) - across(first), bottom - top, "shade") for first, last in shaded
     ]
     # Round values on a log axis, 100 among them and at most six.
@@ -289,7 +288,7 @@ def correlation_map(
     def draw(called: str, width: float) -> Drawn:
         size, room, top = values.shape[0], max(text_width(group, 12) for group, _ in groups) + 8, 6.0
         side = min((width - room) / size, 58.0)
-        parts, moves = list[svg.Element]([hatch(f"{called}-h", "r-1l")]), {kind: list[str]() for kind in _TINTS if kind}
+        parts, moves = [hatch(f"{called}-h", "r-1l")], {kind: list[str]() for kind in _TINTS if kind}
         # One path per tint: neighbours of one tint in a row are one box.
         for row in range(size):
             of = [tint_of(rho) if np.isfinite(rho) else "" for rho in values[row, : row + numbers]]

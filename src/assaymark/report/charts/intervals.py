@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import svg
-
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Element, Scale, hatch, label, line, path, rect
 from assaymark.report.text import (
     AGREES,
     bootstrap_of,
@@ -59,8 +57,8 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
         low, high, ticks = first * step, last * step, c.tick_labels(first, last, step)
 
-    def mark(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
-        parts: list[svg.Element] = []
+    def mark(row: AxisRow, scale: Scale, y: float) -> list[Element]:
+        parts: list[Element] = []
         if ends is None:
             if row.band:
                 parts.append(rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
@@ -83,7 +81,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
         return parts
 
     def draw(called: str, width: float) -> Drawn:
-        scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[svg.Element]([hatch(f"{called}-h")])
+        scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[Element]([hatch(f"{called}-h")])
         for row in rows:
             parts.append(label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"))
             parts.append(label(width, y + 14, row.shown, "tk", "end"))
@@ -103,7 +101,7 @@ def thinned(values: Sequence[float]) -> Sequence[float]:
     return values if len(values) <= DOTS else [values[at * len(values) // DOTS] for at in range(DOTS)]
 
 
-def point(x: float, y: float, mark: LevelMark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
+def point(x: float, y: float, mark: LevelMark, r: float = 5, *, diamond: bool = False) -> list[Element]:
     """A square or a diamond whose fill shows its level: solid, left half filled, dashed."""
     if diamond:
         whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
@@ -142,7 +140,7 @@ def forest(
         halt, publish = map(scale, gates)
         y, below = (30.0, 52.0) if roomy else (24.0, 42.0)
 
-        def bands(top: float, bottom: float) -> list[svg.Element]:
+        def bands(top: float, bottom: float) -> list[Element]:
             return [
                 rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{called}-h)"),
                 rect(halt, top, publish - halt, bottom - top, "panel"),
@@ -150,7 +148,7 @@ def forest(
             ]  # fmt: skip
 
         bottom = 64.0 + 36 * len(rows) + 12 * split
-        parts: list[svg.Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
+        parts: list[Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
         middles = (("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right))
         parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
         parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
@@ -191,11 +189,11 @@ def _pooled(item: Measurement) -> bool:
     return item.labels.get("dimension") == AGGREGATE
 
 
-def _wide_row(row: ForestRow, scale: Scale, y: float) -> list[svg.Element]:
+def _wide_row(row: ForestRow, scale: Scale, y: float) -> list[Element]:
     """A row of the wide figure: its title, marker, numbers, agreement status, and the deciding kappa below it."""
     title, item, status, by, *_ = row
     bold, style = "tb" if _pooled(item) else "", "tb"
-    parts: list[svg.Element] = [label(0, y + 4.5, fit(title, 186, 13), bold), *_kappa(row, scale, y, 7)]
+    parts: list[Element] = [label(0, y + 4.5, fit(title, 186, 13), bold), *_kappa(row, scale, y, 7)]
     if item.value is None:
         parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
     else:
@@ -209,14 +207,14 @@ def _wide_row(row: ForestRow, scale: Scale, y: float) -> list[svg.Element]:
     return [*parts, label(_COLUMNS[3], y + 12.5, by, "tk")] if by else parts
 
 
-def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Element]:
+def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[Element]:
     _, item, status, _, gating, within = row
     if item.value is None:
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
         return [box, label(middle, y + 4, fit(state_words(item), width - 20, 12), "tk halo", "middle")]
     kind: LevelMark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
-    parts: list[svg.Element] = []
+    parts: list[Element] = []
     for ends, at, thick in ((bootstrap_of(item), y + size + 4, "l"), (bounds_of(item), y, "b")):
         parts += [line(scale(ends[0]), at, scale(ends[1]), at, kind + thick)] if ends else []
     parts += [c.circle(scale(kappa), y, 3.5, "open ring") for kappa in within]
@@ -259,7 +257,7 @@ def score_head(axis: Axis) -> str:
 
 def interval_strip(axis: Axis, ends: Ends | None, point: float | None = None) -> str:
     """The small drawing of one row, hidden from screen readers because the row has the same numbers."""
-    (scale, ticks), parts = axis, list[svg.Element]([line(0, 14, STRIP, 14, "hair")])
+    (scale, ticks), parts = axis, list[Element]([line(0, 14, STRIP, 14, "hair")])
     parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick, _ in ticks]
     if ends is not None:
         parts.append(line(scale(ends[0]), 14, max(scale(ends[1]), scale(ends[0]) + 1), 14, "span"))

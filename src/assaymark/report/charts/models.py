@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
 
-import svg
-
 from assaymark.records import Level
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Element, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, LevelMark, point
 from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
@@ -52,7 +50,7 @@ def tier_chart(
     if roomy:
         left, right = min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)
     scale, parts, y, ticks = (
-        Scale(*axis, left, right), list[svg.Element]([hatch(f"{name}-h")]), 6.0, c.scale_ticks(*axis),
+        Scale(*axis, left, right), list[Element]([hatch(f"{name}-h")]), 6.0, c.scale_ticks(*axis),
     )  # fmt: skip
     for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
@@ -107,7 +105,7 @@ class Strip:
 
     def svg(self) -> str:
         """The strip as a picture, which repeats the words beside it."""
-        scale, parts = Scale(*self.axis, 8, STRIP_WIDTH - 8), list[svg.Element]()
+        scale, parts = Scale(*self.axis, 8, STRIP_WIDTH - 8), list[Element]()
         if self.band is not None:
             low, high = self.band
             start = scale.left if low is None else scale(low)
@@ -160,7 +158,7 @@ def column_chart(
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
     def draw(called: str, width: float) -> Drawn:
-        stacked, parts = width < 600, list[svg.Element]([hatch(f"{called}-h")])
+        stacked, parts = width < 600, list[Element]([hatch(f"{called}-h")])
         step = 0.0 if stacked else (width - names) / max(len(columns), 1)
         for at, (title, subtitle, bars, best) in enumerate(columns):
             top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
@@ -200,7 +198,7 @@ def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc:
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
 
     def draw(_: str, width: float) -> Drawn:
-        scale, parts = Scale(low, high, 108, width - 96), list[svg.Element]()
+        scale, parts = Scale(low, high, 108, width - 96), list[Element]()
         for tick in c.scale_ticks(low, high):
             parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
             parts.append(line(scale(tick), 20, scale(tick), bottom, "hair"))
@@ -227,7 +225,7 @@ def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str
     most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
 
     def draw(called: str, width: float) -> Drawn:
-        scale, parts = Scale(0.0, most, 108, width - 56), list[svg.Element]([hatch(f"{called}-h")])
+        scale, parts = Scale(0.0, most, 108, width - 56), list[Element]([hatch(f"{called}-h")])
         edge = scale(limit)
         parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
         parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
@@ -235,7 +233,7 @@ def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str
         for at, (model, fall, within) in enumerate(rows):
             x, y = scale(fall), 24 + _ROW * at + _ROW / 2
             parts += [label(0, y + 4.5, fit(model, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
-            parts.append(svg.Circle(cx=round(x, 1), cy=y, r=5, class_=["ink"] if within else ["open", "ringed"]))
+            parts.append(c.element("circle", class_="ink" if within else "open ringed", cx=round(x, 1), cy=y, r=5))
             parts += [] if within else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
             parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
         return parts, bottom + 2
@@ -272,7 +270,7 @@ def stress_scatter(
         left, right, floor = 42.0, width - 6, height - 46.0
         across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
         edge = down(100 * tolerance)
-        parts: list[svg.Element] = [
+        parts: list[Element] = [
             hatch(f"{called}-h"), label(0, 14, "↑ Shallower", "tk"),
             label(0, 31, fit("Maximum drawdown under stress, %", width, 12), "tk"),
             rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
@@ -300,9 +298,9 @@ def stress_scatter(
 
 def _stressed(
     points: Sequence[StressPoint], across: Scale, down: Scale, occupied: list[Box], inside: Box, width: float
-) -> list[svg.Element]:
+) -> list[Element]:
     """Whiskers, markers and names: filled passes, a cross fails, an empty ring is undecided; baselines are diamonds."""
-    lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), list[c.Request]()
+    lines, marks, texts, requests = list[Element](), list[Element](), list[Element](), list[c.Request]()
     names, spotted = shortened([name for name, *_ in points], width * 0.3, 13), list[tuple[float, ...]]()
     for _, sharpe, fall, passes, baseline in points:
         x, y = across(sharpe.value), down(100 * fall)

@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
-import svg
 from numpy.typing import NDArray
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import MID, NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
+from assaymark.report.charts.canvas import MID, NARROW, WIDE, Drawn, Element, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -115,21 +114,20 @@ class _Layout:
     fall: tuple[float, float]
     points: int
 
-    def selection(self) -> svg.Rect:
+    def selection(self) -> Element:
         """The rectangle of the brush, empty until the script widens it, with the axis of days in percent."""
-        area = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
         share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
-        area.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
-        return area
+        return rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel", data_x=f"{share[0]:.3f} {share[1]:.3f}")
 
-    def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
+    def moves(self, nav: Floats, values: Floats, scale: Scale) -> str:
         """A path through values, thinned to the visible points: both ends and the maximum drawdown always included."""
         points = np.arange(len(nav))
         if len(nav) > self.points:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
             points = np.array(sorted({*chosen, int(drawdowns(nav).argmin())}))
         xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
-        return path_data(xs, [scale(value) for value in values[points].tolist()])
+        share = (values[points].clip(scale.low, scale.high) - scale.low) / (scale.high - scale.low)
+        return path_data(xs, scale.left + share * (scale.right - scale.left))
 
 
 _WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
@@ -156,13 +154,15 @@ def nav_figure(
 
     def draw(_: str, width: float) -> Drawn:
         box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
-        values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
+        rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
+        values = _values_on(lines, styles, box, navs, rungs, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
-            axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
-            logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
-            values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
-        elements: list[svg.Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
+            logs = [np.array([*map(math.log, nav.tolist())]) for nav in navs]
+            above = [(math.log(mark), text, kind) for mark, text, kind in rungs if mark > 0]
+            logged = _values_on(lines, styles, box, logs, above, Scale(*ends, *box.nav[::-1]))
+            values = [c.element("g", values, class_="lin"), c.element("g", logged, class_="log")]
+        elements: list[Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
         # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
         first, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
@@ -178,11 +178,10 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Layout,
-    navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
-) -> list[svg.Element]:  # fmt: skip
+    lines: Sequence[NavLine], styles: Sequence[str], box: _Layout, navs: Sequence[Floats],
+    rungs: Sequence[tuple[float, str, str]], up: Scale,
+) -> list[Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
-    rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
     parts = c.grid_lines(up, box.left, box.right, rungs)
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k][3] == "own"):
@@ -216,7 +215,7 @@ def drawdown_ticks(deepest: float) -> tuple[float, ...]:
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
+def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[Element]:
     """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     styled = sorted((row for row in zip(lines, styles, strict=True) if row[0][3] in order),
@@ -224,7 +223,7 @@ def _lower_panel(lines: Sequence[NavLine], styles: Sequence[str], words: NavWord
     fallen, last = [-100 * drawdowns(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
     marks, room = drawdown_ticks(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
-    elements: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
+    elements: list[Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
     elements += c.grid_lines(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
     moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(styled, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
@@ -266,7 +265,7 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
     texts = [number(low, digits), number(high, digits)]
     left, slack = max(text_width(text, 12) for text in texts) + 8, (high - low) * 0.04 or 1.0
     up, across = Scale(low - slack, high + slack, bottom, top), Scale(0, len(closes) - 1, left, NARROW - 8)
-    parts: list[svg.Element] = []
+    parts: list[Element] = []
     for value, text in zip((low, high), texts, strict=True) if high > low else ((low, texts[0]),):
         parts.append(line(left, up(value), NARROW - 8, up(value), "hair"))
         parts.append(label(left - 8, up(value) + 4, text, "tk", "end"))
@@ -293,10 +292,10 @@ def history_panels(
         moves = box.moves(baseline, 100 * baseline, up)
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
     for at, (model, nav) in enumerate(histories, 1):
-        fall, parts = drawdowns(nav), list[svg.Element]([box.selection()])
+        fall, parts = drawdowns(nav), list[Element]([box.selection()])
         rungs = [(mark, number(mark, 0), "axis" if mark == 100 else "hair") for mark in marks]
         parts += c.grid_lines(up, left, right, rungs)
-        parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
+        parts += [] if baseline is None else [c.element("use", href=f"#{name}-b", class_="eqw")]
         parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
         # The number is below the deepest point, and below the limit if it would overlap its line.
         lowest, moves = int(fall.argmin()), box.moves(nav, -fall, down)

@@ -10,13 +10,12 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
-import svg
-
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
 from assaymark.records import Measurement, duplicates
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
+from assaymark.report.charts import canvas as c
+from assaymark.report.charts.canvas import HALF, WIDE, Drawn, Element, JudgeWords, element, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
@@ -159,7 +158,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
     tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
     style = re.sub(r"var\(--([a-z0-9]+)\)", lambda match: tokens[match[1]], style)
-    parts: list[svg.Element] = [svg.Style(text=style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
+    parts: list[Element] = [element("style", style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
     # Name, instrument and profile.
     facts = [
         clean(record.model, 60), counted(record.tasks, "question" if sheet.is_log else "task"),
@@ -190,7 +189,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
             plotted, tall = plot.draw(f"s-{key}", HALF)
-            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=[*plotted]))
+            parts.append(element("g", plotted, transform=f"translate({num(x)} {num(y + head)})"))
             heights.append(tall + head)
             titled.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
@@ -198,13 +197,10 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
     )
     parts += [line(0, y, WIDE, y, "hair"), label(0, y + 22, foot, "tk")]
-    width, height = num(WIDE + 2 * _MARGIN), num(y + 36 + 2 * _MARGIN)
-    title = svg.Title(id="t", text=escape(f"{sheet.name}: summary of its datasheet"))
-    return svg.SVG(
-        class_=["fig"], viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), width, height), width=width,
-        height=height, elements=[title, svg.Desc(id="d", text=escape(". ".join(titled))), *parts],
-        extra={"role": "img", "aria-labelledby": "t d"},
-    ).as_str()  # fmt: skip
+    title = element("title", escape(f"{sheet.name}: summary of its datasheet"), id="t")
+    parts = [title, element("desc", escape(". ".join(titled)), id="d"), *parts]
+    box = -_MARGIN, -_MARGIN, WIDE + 2 * _MARGIN, y + 36 + 2 * _MARGIN
+    return c.picture(box, parts, "fig", alone=True, role="img", aria_labelledby="t d")
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:
@@ -439,20 +435,20 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     both = [(sec.operating_point(s, s.base), sec.operating_point(s, STRICT)) for s in sheets]
 
     def grid(name: str, width: float) -> Drawn:
-        space, parts = 16.0, list[svg.Element]()
+        space, parts = 16.0, list[Element]()
         size, height = (width - space) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
-            x, y, (base, strict), inner = (at % 2) * (size + space), (at // 2) * height, both[at], list[svg.Element]()
+            x, y, (base, strict), inner = (at % 2) * (size + space), (at // 2) * height, both[at], list[Element]()
             if name.startswith("curves") and curves[at].points:
                 inner = small_curve(curves[at], size, _CELL[0])
             elif not name.startswith("curves") and base and strict:
                 inner = small_segment(base, strict, at, size, _CELL[0])
-            drawn: list[svg.Element] = [label(x, y + 14, title, "tb")]
+            drawn: list[Element] = [label(x, y + 14, title, "tb")]
             if inner:
-                drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
+                drawn.append(element("g", inner, transform=f"translate({num(x)} {num(y + _CELL[1])})"))
             else:
                 drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
-            parts += judge_marks(at, drawn)
+            parts += c.judge_marks(at, drawn)
         return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()

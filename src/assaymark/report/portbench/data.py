@@ -40,9 +40,6 @@ _OVERLAP: Final = 60
 DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 
-# --- the market -------------------------------------------------------------------------------------------------------
-
-
 Class = tuple[str, int, tuple[str, ...], Floats, Floats]
 """An asset class: its number of listed instruments; its instruments in the run, their price lines from 100 on (NaN
 without a price), shape (n_days, n_instruments); and the equal-weight index of the class."""
@@ -79,7 +76,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     days, classes, pairs, over = _closes(index.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
-    # The number of instruments of each class.
     counts = [(name, (len(sizes), listed)) for name, (_, listed, sizes, *_) in zip(names, classes, strict=True)]
     totals = sum(traded for _, (traded, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
@@ -91,7 +87,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
     figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
-    # Correlations of all pairs, and their means by class.
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
     ends = np.cumsum([0, *(sizes for _, sizes in groups)])
@@ -107,7 +102,6 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     )
     every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
     maps = every, (_between("between", names, between),)
-    # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
     spans = [(_year(str(window.first)), _year(str(window.last))) for window in index.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
@@ -182,9 +176,6 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     return f"Mean correlation within a class: {listing(within) or 'not defined'}.{rest}"
 
 
-# --- the questions ----------------------------------------------------------------------------------------------------
-
-
 def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
     run = index.run
@@ -237,9 +228,6 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)
-
-
-# --- snapshots --------------------------------------------------------------------------------------------------------
 
 
 def snapshots_page(index: BenchmarkIndex) -> Page:

@@ -215,8 +215,6 @@ def profile_word(name: str) -> str:
     return clean(name, 24).capitalize()
 
 
-# --- supported and unsupported claims ---------------------------------------------------------------------------------
-
 PAGE: Final = 140_000
 """Maximum bytes of cards on one page."""
 
@@ -510,7 +508,6 @@ def stage_note(index: BenchmarkIndex) -> str:
     levels = [item for board in pipeline_boards(index.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {t.listing(sorted(methods))}." if methods else "No interval can be given."
-    # The number of replies that could not be parsed, or only in part.
     dates = (date for result in index.run.results for date in result.dates)
     replies = Counter[str](state.state for date in dates for state in date.answers.states.values())
     total, unread = replies.total(), ""

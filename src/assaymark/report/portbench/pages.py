@@ -69,7 +69,7 @@ def each_benchmark_page(
     episodes = list[Dated]()
     for one, stem in zip(run.results, stems, strict=True):
         sizes = [b.byte_size(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
-        episodes.append((one, stem, p.by_file(stem, p.paginate_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
+        episodes.append((one, stem, p.by_file(stem, range(len(sizes)), size_of=sizes.__getitem__)))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
     measured = measurement_parts(s.bench_measurements(unlinked, trail.lineage))
@@ -121,8 +121,8 @@ def each_benchmark_page(
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
         "alphabetical order."
     )
-    cards = p.paginate_by(bench.claim_cards(index), b.byte_size, bench.PAGE)
-    for path, rows, parts in p.with_pager(p.by_file("claims", cards).items()):
+    cards = p.by_file("claims", bench.claim_cards(index), bench.PAGE, b.byte_size)
+    for path, rows, parts in p.with_pager(cards.items()):
         filters = b.row_filters([row.level for row in rows], TAGS)
         blocks = (b.CardList(rows, filters, "claims", "claim-rows"),)
         yield path, frame.page(b.Page(path, "Sentences", lead, (), blocks, parts, here="claims"))
@@ -146,15 +146,15 @@ def _record_pages(
     # All windows, on as many pages as needed, and the files of their values.
     run, views = index.run, s.history_views(index)
     by_window = [(part, s.performance_views(index, [window])) for window, part in views if any(own for _, own in views)]
-    cut = p.paginate_by(
-        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.byte_size(pair[1]),
-        _PAGE_OF_HISTORIES,
+    files = p.by_file(
+        "histories", by_window, _PAGE_OF_HISTORIES,
+        lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.byte_size(pair[1]),
     )  # fmt: skip
     lead = (
         "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
         "band."
     )
-    for path, windows, parts in p.with_pager(p.by_file("histories", cut).items()) if by_window else ():
+    for path, windows, parts in p.with_pager(files.items()) if by_window else ():
         shown = [section for items, _ in windows for section, _, _ in items]
         tables = tuple(table for _, tables in windows for table in tables)
         shown.append(b.Section("performance", "Performance", s.performance_answer(index), tables))
@@ -180,8 +180,8 @@ def _record_pages(
             yield path, frame.page(b.Page(path, title, lead, sections, (), parts, up=up, styles=_ASKED))
     links = b.chained([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
     asked = ("Some questions with prompt, reply, truth and score. ", *(("All answers: ", links) if links else ()))
-    questions = p.paginate_by(r.question_cards(index, calls), b.byte_size, p.PAGE_BYTES)
-    for path, cards, parts in p.with_pager(p.by_file("questions", questions).items()):
+    questions = p.by_file("questions", r.question_cards(index, calls), size_of=b.byte_size)
+    for path, cards, parts in p.with_pager(questions.items()):
         if cards:
             filters = b.row_filters(sorted(row.key for row in cards))
             blocks = (b.CardList(cards, filters, "questions", "question-rows"),)
@@ -296,7 +296,6 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
     duo = (b.Columns((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(detail)) for words, path, detail in deeper), "deep")
     halves = [half for half in (_conventions(index), _questions(index)) if half is not None]
-    # The models within the drawdown limit of the strictest profile.
     profile, heading = index.strictest, "Who keeps the drawdown limit?"
     if profile is not None and index.stress and index.has_pipeline:
         limit, rows, lines = profile.drawdown_tolerance, list[charts.DrawdownRow](), list[tuple[str, ...]]()
@@ -399,7 +398,6 @@ def _stages(index: BenchmarkIndex) -> b.Group:
     hatched = [note.removeprefix(_NO_SCORE) for note in index.run.notes if note.startswith(_NO_SCORE)]
     notes = (b.Prose((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
             for note in hatched)  # fmt: skip
-    # The two stages furthest below the possible score.
     reached = {name: max((float(bar[1]) for bar in bars if bar is not None), default=None)
                for name, _, bars, _ in columns}  # fmt: skip
     loss = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}

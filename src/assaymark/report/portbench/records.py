@@ -136,9 +136,6 @@ def _talk(asked: str, reply: str) -> b.Columns:
     return b.Columns(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
 
 
-# --- a page for every episode, in the manner of figures 28 to 30: prompt, reply, truth and arithmetic of each score ---
-
-
 _STATES: Final[Mapping[str, str]] = {
     "ok": "", "partial": "read in part", "invalid": "could not be read", "refused": "refused", "truncated": "cut off",
 }  # fmt: skip
@@ -277,9 +274,6 @@ def episodes_table(index: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
     filters = b.row_filters(sorted(row.key for row in rows))
     return b.Table(columns, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
                    search="episodes")  # fmt: skip
-
-
-# --- questions --------------------------------------------------------------------------------------------------------
 
 
 TEMPLATES: Final = {

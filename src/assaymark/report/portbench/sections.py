@@ -40,9 +40,6 @@ _FIGURES: Final = (
 )  # fmt: skip
 
 
-# --- histories --------------------------------------------------------------------------------------------------------
-
-
 History = tuple[b.Section, b.Panels, str]
 """The section of one window and profile, its panels, and the text of the file that they link to (may be empty)."""
 
@@ -115,9 +112,6 @@ def history_bytes(panels: b.Panels) -> int:
     return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
-# --- figures of performance -------------------------------------------------------------------------------------------
-
-
 def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     groups: list[b.Group] = []
@@ -173,9 +167,6 @@ def performance_answer(index: BenchmarkIndex) -> str:
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
     profiles = listing([profile_word(profile.name).lower() for profile in index.run.profiles])
     return f"One history per model, window and profile ({profiles}){beside}. Models are in alphabetical order."
-
-
-# --- calm against stress ----------------------------------------------------------------------------------------------
 
 
 def windows_table(index: BenchmarkIndex) -> b.Table | None:
@@ -277,9 +268,6 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
     return tuple(figures)
 
 
-# --- tables with bars -------------------------------------------------------------------------------------------------
-
-
 def _bars(caption: str, columns: Sequence[b.Inline], rows: Sequence[tuple[b.Inline, ...]]) -> b.Table:
     return b.Table(("Model", *columns), tuple(rows), summary="", style="bars", label=caption)
 
@@ -371,9 +359,6 @@ def stress_answer(index: BenchmarkIndex) -> str:
     if any(verdict.publication_level == "headline" for verdict in index.of_kind("gates")):
         return f"Limits were counted over {plural(len(index.stress), 'stress window')}; each window happened once."
     return "Each stress window happened once, so its losses carry no interval."
-
-
-# --- every measurement ------------------------------------------------------------------------------------------------
 
 
 def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:

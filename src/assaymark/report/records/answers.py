@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, PageRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
-from assaymark.report.page import JUDGES, Frame, by_file, file_stems, paginate_by, with_pager
+from assaymark.report.page import JUDGES, Frame, by_file, file_stems, with_pager
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
 from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
@@ -129,7 +129,7 @@ class AnswerIndex:
 
 def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     """The answers of one judge or model, split into pages, as path and rows."""
-    return tuple(by_file(stem, paginate_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
+    return tuple(by_file(stem, rows, PAGE, lambda pair: pair[0].size, TILDE).items())
 
 
 def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:

@@ -99,8 +99,7 @@ def fit_markup(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A call of the ledger with its reply. ``new`` are those of its texts that no earlier call had: for all others a
-    reader keeps only the digests. ``usd`` is None if the price is not known."""
+    """A call with its reply, the texts that no earlier call had, and its price, None if unknown."""
 
     key: str
     call: CallSpec
@@ -125,8 +124,7 @@ class JudgeCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SameAnswers:
-    """The calls on the same answer by the id of a call, its own first; with the rubric's dimensions and the ends of its
-    scale."""
+    """Calls on the same answer by the id of each, its own first; the dimensions and the ends of the scale."""
 
     asked: Mapping[str, Sequence[JudgeCall]] = field(default_factory=dict)
     dimensions: Sequence[tuple[str, str]] = ()
@@ -215,8 +213,7 @@ def call_pages(
     calls: Iterable[AskedCall], uses: Mapping[str, Sequence[Linked]], frame: Frame, places: MutableMapping[str, str], *,
     folder: str = FOLDER, answers: SameAnswers = NONE,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The pages of calls and of their texts, one at a time, as path and HTML. A call links to the others on the same
-    answer, or to their judgments if they are on another page."""
+    """Pages of calls and texts as path and HTML; a call links to others on its answer, or to their judgments."""
     texts, cards = _PageStream(folder, "texts"), _PageStream(folder, "page")
     by_hash: dict[str, _PromptText] = {}
     for call in calls:
@@ -292,7 +289,6 @@ def _card(item: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptTe
     """One call as a group of blocks, and its approximate size in bytes."""
     call, reply = item.call, item.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
-    # Its metadata.
     named = [("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
              ("Effort", call.effort)]  # fmt: skip
     if call.args:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, paginate_by, with_pager
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, with_pager
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -172,7 +172,7 @@ class StudyProvenance:
         last: dict[tuple[JudgmentPart, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
-            pages = tuple(by_file(stem, paginate_by(rows, size, PAGE), TILDE).items())
+            pages = tuple(by_file(stem, rows, PAGE, size, TILDE).items())
             for path, page in pages:
                 for judgment in page:
                     about = (*key, subject_of(records.get(judgment.trajectory)))
@@ -180,7 +180,7 @@ class StudyProvenance:
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
         by = sorted(run.texts, key=lambda d: (subject_of(d), d.decided_at.timestamp(), d.record_id))
-        cut = enumerate(paginate_by(by, decision_size, PAGE), 1)
+        cut = enumerate(paginate(by, PAGE, decision_size), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", decisions) for at, decisions in cut)
         places = {d.record_id: f"{path}#{row_id(d)}" for path, decisions in decided for d in decisions}
         return cls(run, records, tuple(groups), first, last, decided, places)
@@ -318,8 +318,7 @@ class StudyProvenance:
         )  # fmt: skip
 
     def _judgment_pages(self) -> Iterator[b.Page]:
-        """The pages of each judge, rows sorted by agent and date; and a search over every judgment with its call: an
-        index of who judged what, in the page itself."""
+        """The pages of each judge by agent and date, and a search over every judgment with its call."""
         dimensions = self.run.rubric.dimensions
         titles = tuple(title for _, title in dimensions)
         columns = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
@@ -484,9 +483,6 @@ def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Lineage:
     return on
 
 
-# --- The records of a season: every grade, guess and decision as it came, with its calls ------------------------------
-
-
 SEASON_RECORDS: Final = "records/index.html"
 
 RecordKind = Literal["grades", "guesses", "decisions"]
@@ -535,7 +531,7 @@ def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
     places = {}
     for kind in SEASON_KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
-        places[kind] = tuple(by_file(f"records/{kind}", paginate(rows, PAGE), TILDE).items())
+        places[kind] = tuple(by_file(f"records/{kind}", rows, PAGE, further=TILDE).items())
     return places
 
 

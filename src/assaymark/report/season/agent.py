@@ -32,7 +32,7 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
         index, then = AgentIndex.of(season, agent), names[(at + 1) % len(names)]
         wrong = [(step, text) for step in index.steps for text in step.mismatches]
         listed: dict[str, Sequence[Any]] = {"decisions": index.steps, "ledger": index.lines, "checks": wrong}
-        lists = {kind: d.list_pages(index.path, kind, rows) for kind, rows in listed.items()}
+        lists = {kind: d.list_pages(season, index.path, kind, rows) for kind, rows in listed.items()}
         places, file = d.decision_links(lists["decisions"]), index.path.removesuffix(".html") + ".csv"
         earned, data = _returns(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(link_text, "index.html"),)
@@ -67,9 +67,6 @@ def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[
                              styles=("season-agent.css",))  # fmt: skip
 
 
-# --- the page of an agent ---------------------------------------------------------------------------------------------
-
-
 def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
     words, agent, steps = index.words, index.agent, index.steps
     place = index.run.decided.place(agent.name)
@@ -89,7 +86,6 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
     facts = index.say("head.facts", **named, **{name: phrase(f"model.count.{name}", n) for name, n in counts.items()})
-    # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
     for path in d.account_paths(index.season, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
@@ -98,7 +94,6 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(index.say("head.beside", baseline=words.word("baseline", name), gain=gain))
-    # Its holdings, and its last decisions.
     shown = list[b.Block]()
     if (holdings := d.holdings(index.season, agent.name, _HELD)) is not None:
         shares = f": {words.say('accounts.cash')} {holdings[1]}; {words.say('accounts.held')}: {holdings[2]}"
@@ -253,9 +248,6 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
     return index.season.link(item, " ".join(said_of))
-
-
-# --- grades -----------------------------------------------------------------------------------------------------------
 
 
 _AXES: Final = ("reasoning", "evidence")

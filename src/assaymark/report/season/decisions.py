@@ -14,7 +14,7 @@ from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
-from assaymark.report.page import by_file, paginate_by
+from assaymark.report.page import by_file
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_row_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, detail_of, excerpt, known
@@ -65,11 +65,8 @@ def reply_problem(step: StepRecord) -> str:
     return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
-def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
-    """The pages of all decisions, claims or mismatches (``checks``) of an agent, in the folder of its name.
-
-    Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
-    """
+def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
+    """The pages of an agent's decisions, claims or mismatches, which end at the same row in every language."""
 
     def size(record: Any) -> int:
         if kind == "ledger":
@@ -87,7 +84,7 @@ def list_pages(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ..
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
-    return by_file(stem, paginate_by(listed, size, PART_BYTES)) if rows else {}
+    return index.once((kind, path), lambda: by_file(stem, listed, PART_BYTES, size)) if rows else {}
 
 
 def decision_links(pages: Mapping[str, Sequence[StepRecord]]) -> dict[int, str]:
@@ -100,11 +97,8 @@ def decisions_answer(index: AgentIndex) -> str:
     steps = index.steps
     if not steps:
         return index.say("decisions.empty")
-    keys = Counter(key for step in steps for key in decision_keys(step))
+    keys = index.season.once(("keys", index.path), lambda: Counter(key for one in steps for key in decision_keys(one)))
     return index.say("decisions.answer", len(steps), traded=keys["traded"], silent=keys["no-answer"])
-
-
-# --- one decision -----------------------------------------------------------------------------------------------------
 
 
 def prompt_link(index: AgentIndex, step: StepRecord) -> str:
@@ -149,7 +143,6 @@ def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := prompt_link(index, step)) else []
-    # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
     orders = [b.verbatim(clean(order, _ORDER)) for order in stated[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(stated) - _ORDERS
     refused: list[b.Inline] = []
@@ -218,9 +211,6 @@ def quantity(words: Language, quantity: float) -> str:
     return amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
 
 
-# --- mismatches in words: the sentences of `portfolio.Mismatch`, parsed and translated --------------------------------
-
-
 _SENTENCE: Final = re.compile(
     r"(?P<kind>fill-quantity|fill-price|cash|position|negative-position|nav)(?: of (?P<symbol>.+?))?: "
     r"stated (?P<stated>[-+.\de]+), recomputed (?P<recomputed>[-+.\de]+)"
@@ -253,9 +243,6 @@ def mismatch_words(words: Language, text: str) -> str:
     return words.say("mismatch.said", what=subject, stated=stated, recomputed=recomputed, where=place)
 
 
-# --- the fact check ---------------------------------------------------------------------------------------------------
-
-
 NO_NUMBER: Final = "none"
 DIFFER: Final = "differ"
 _QUOTE, _SAW, _REACH, _ROW_BYTES, _RULES = 280, 160, 140, 700, 4
@@ -266,17 +253,12 @@ _OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,
 def ledger_table(
     index: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
 ) -> b.Table:
-    """A row for each number in its sentence, with filters if the table has a ``name``.
-
-    A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
-    """
+    """A row per number in its sentence, marked where layers differ; filters need a ``name``, links ``places``."""
     words, rows = index.words, list[b.PageRow]()
     opened, closed = words.quoted("\n").split("\n")
-
-    def state(key: str) -> tuple[b.Inline, ...]:
-        word = b.bold(words.word("claim_state", key))
-        return (b.Mark(key), word) if key in STATES else (word,)
-
+    seen = {line.numbers or NO_NUMBER for line in lines}.union(*(line.judges.values() for line in lines))
+    bold = {key: b.bold(words.word("claim_state", key)) for key in seen}
+    state = {key: (b.Mark(key), word) if key in STATES else (word,) for key, word in bold.items()}
     for line in lines:
         # The rule that matched the number; one computed from bars states its period.
         rules = []
@@ -284,10 +266,11 @@ def ledger_table(
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        quote: b.Inline = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         if line.which:
             before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
-            quote = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+            quote: b.Inline = (b.verbatim(opened + before), b.bold(which), b.verbatim(after + closed))
+        else:
+            quote = b.verbatim(words.quoted(clean(line.quote, _QUOTE)))
         saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         fields = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
@@ -296,14 +279,14 @@ def ledger_table(
         # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for judged_as in states:
-            judged.append(state(judged_as))
+            judged.append(state[judged_as])
             if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
                 judged.append(b.small(", ".join(clean(judge, 40) for judge, judge_state in line.judges.items()
                                                 if judge_state == judged_as)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
             b.Linked(words.day(line.day), places.get(line.number, "")), quote,
             b.verbatim(fields) if saw else b.small(words.say("ledger.no_field")),
-            (*state(key), b.small(", ".join(rules))) if rules else state(key),
+            (*state[key], b.small(", ".join(rules))) if rules else state[key],
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
         rows.append(b.PageRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
@@ -348,7 +331,6 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
         lines.append(index.say("ledger.silent", steps, silent=silent))
     lines.append(index.say("ledger.differ", len(index.lines), differ=sum(line.disagree for line in index.lines)))
     lines += [index.say("ledger.partial")] if index.run.partial else []
-    # The counts of each state in each layer, over the whole fact check.
     judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in index.lines)]
     layers += (Counter(line.judges.get(name, "") for line in index.lines) for name in judges)
@@ -394,10 +376,7 @@ def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
 def account_figure(
     index: SeasonIndex, only: str = "", heading: str | None = None, **shown: Any
 ) -> tuple[b.Figure, str] | None:
-    """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
-
-    None where no account is recorded. ``shown`` are other fields of the figure; ``heading`` replaces its title.
-    """
+    """All accounts or one with the baselines, and the text of the file of values; None without any account."""
     paths, words = account_paths(index, only), index.words
     if not paths:
         return None
@@ -475,7 +454,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_links(list_pages(index.pages[name], "decisions", index.run.steps[name]))[step.number]
+        place = decision_links(list_pages(index, index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))

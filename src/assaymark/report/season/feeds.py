@@ -11,12 +11,10 @@ from html import escape as escape_html
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-import svg
-
 from assaymark import __version__
 from assaymark.records import Level, content_id
 from assaymark.report.blocks import ClaimQuote, Inline, Linked, Page, Table, notes
-from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
+from assaymark.report.charts.canvas import Element, Scale, csv_text, element, line, num, picture, rect
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
@@ -120,8 +118,7 @@ def verdict_records(index: SeasonIndex) -> dict[str, Any]:
 def _files(
     index: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
 ) -> Iterator[tuple[str, str]]:
-    """The standings and every decision as CSV, and the last days with every change of the verdicts, newest first, as
-    RSS and as JSON."""
+    """Standings and decisions as CSV; the last days and every change of verdicts, newest first, as RSS and JSON."""
     run, words, rows, entries = index.run, index.words, list[tuple[str | float, ...]](), list[tuple[str, ...]]()
     steps = [(name, step) for name in index.agents for step in run.steps.get(name, ())]
     for name, agent in index.agents.items():
@@ -216,7 +213,7 @@ def share_card(index: SeasonIndex) -> str:
     run, words, room, judges = index.run, index.words, _RIGHT - _LEFT, index.graders
     claim = next((c for part in season_levels(index) for c in part.claims if isinstance(c, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
-    parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
+    parts: list[Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: show the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
@@ -248,24 +245,21 @@ def share_card(index: SeasonIndex) -> str:
         if at and tier != agents[at - 1][1]:
             parts.append(line(_LEFT, y - step / 2, _RIGHT, y - step / 2, "cut"))
         points, colour = [value for value, _ in judged_points(index, name)], _COLOURS[level]
-        parts.append(svg.Line(x1=num(scale(min(points))), y1=num(y), x2=num(scale(max(points))), y2=num(y),
-                              stroke=colour, stroke_width=3))  # fmt: skip
+        parts.append(element("line", stroke=colour, stroke_width=3, x1=num(scale(min(points))), y1=num(y),
+                             x2=num(scale(max(points))), y2=num(y)))  # fmt: skip
         for value in points:
             fill = colour if level == LEVELS[0] else "#fff"
-            parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=7, stroke=colour, stroke_width=2.5, fill=fill))
+            parts.append(element("circle", stroke=colour, stroke_width=2.5, cx=num(scale(value)), cy=num(y), r=7,
+                                 fill=fill))  # fmt: skip
     parts += _text([foot], 17, 596, "s")
     named = escape_html(title if claim is None else f"{title}: {claim.sentence}")
-    return svg.SVG(
-        viewBox=svg.ViewBoxSpec(0, 0, _WIDTH, _HEIGHT), width=_WIDTH, height=_HEIGHT,
-        elements=[svg.Title(text=named), svg.Style(text=_STYLE), *parts], extra={"role": "img"},
-    ).as_str()  # fmt: skip
+    parts = [element("title", named), element("style", _STYLE), *parts]
+    return picture((0, 0, _WIDTH, _HEIGHT), parts, alone=True, role="img")
 
 
-def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[svg.Element]:
+def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[Element]:
     for at, text in enumerate(lines):
-        element = label(x, y + 1.3 * size * at, text, kind)
-        element.font_size = size
-        yield element
+        yield element("text", escape_html(text), font_size=size, class_=kind, x=num(x), y=num(y + 1.3 * size * at))
 
 
 def wrap(text: str, size: float, width: float) -> list[str]:

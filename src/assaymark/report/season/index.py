@@ -19,7 +19,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, MeasurementIndex, by_name
 from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
-from assaymark.report.page import by_file, file_stems, paginate_by
+from assaymark.report.page import by_file, file_stems
 from assaymark.text import NBSP, clean, prose
 
 
@@ -129,6 +129,7 @@ class Language:
     """
 
     catalogue: Catalogue
+    days: dict[tuple[str, bool], str] = field(default_factory=dict, compare=False, repr=False)  # as `day` puts them
 
     def __call__(self, key: str, n: Value | None = None, /, **values: Value) -> str:
         """A sentence of the pages. Values are not escaped: clean those that come from a record."""
@@ -225,17 +226,20 @@ class Language:
         >>> Language(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
+        if (text, short) in self.days:
+            return self.days[text, short]
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
             return clean(text, 12 if short else 40)
         parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
-        if short:
-            return self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
-        if len(text) <= len("2026-01-05"):
-            return self.catalogue.say("format.day", **parts)
         time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
-        return self.catalogue.say("format.moment", **parts, time=time)
+        if short:
+            shown = self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
+        else:
+            form = "format.day" if len(text) <= len("2026-01-05") else "format.moment"
+            shown = self.catalogue.say(form, **parts, time=time)
+        return self.days.setdefault((text, short), shown)
 
     def quoted(self, text: str) -> str:
         """A sentence in the quotation marks of the language."""
@@ -261,8 +265,7 @@ def paged_measurements(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasurementRow, ...]]:
     """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
-    rows = table_rows(measurements, quantities("season"), hidden)
-    return by_file("measurements", paginate_by(rows, lambda _: 1, ROWS))
+    return by_file("measurements", table_rows(measurements, quantities("season"), hidden), ROWS, lambda _: 1)
 
 
 _POINTS: Final = (
@@ -314,10 +317,7 @@ class SeasonIndex(MeasurementIndex):
         return any(place.shown for place in self.run.decided.places if place.agent == agent)
 
     def hidden(self, item: Measurement) -> str:
-        """The reason why a value is hidden, as a state: an unsupported order, or an agent that shares its tier.
-
-        Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
-        """
+        """The reason to hide a value: an unsupported order, or an agent that shares its tier (a range instead)."""
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
             verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
-import svg
 from markupsafe import Markup
 
 from assaymark.claims.certification import Rank
@@ -18,7 +17,7 @@ from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
+from assaymark.report.charts.canvas import HALF, Element, Scale, circle, hatch, label, line, rect, row_mark
 from assaymark.report.charts.paths import drawdowns
 from assaymark.report.season.index import Language, SeasonIndex, round_points
 from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
@@ -45,7 +44,7 @@ def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
-def _band_labels(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.Element]:
+def _band_labels(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[Element]:
     edges = (scale.left, scale(bands.mixed), scale(bands.strong), scale.right)
     return [
         label((low + high) / 2, y, name, "tk", "middle")
@@ -64,7 +63,7 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
     mixed, strong = scale(bands.mixed), scale(bands.strong)
     if not points:
         return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
-    parts: list[svg.Element] = [
+    parts: list[Element] = [
         rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
         rect(mixed, 6, strong - mixed, 16, "panel"), line(scale.left, 14, scale.right, 14, "hair"),
         line(mixed, 4, mixed, 24, "axis"), line(strong, 4, strong, 24, "axis"),
@@ -73,10 +72,7 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
     if max(values) > min(values):
         parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
     dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
-    parts += [
-        svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=[*dot.split(), *canvas.judge_class(judge)])
-        for value, judge in points
-    ]
+    parts += [circle(scale(value), 14, 4.5, dot + canvas.judge_class(judge)) for value, judge in points]
     return row_mark(parts, WIDTH, 28)
 
 
@@ -96,7 +92,7 @@ def part_figure(
         left, height = (10.0, 36.0) if above else (228.0, 24.0)
         scale, bottom = Scale(0.0, 100.0, left, width - 14), _TOP + height * len(rows)
         mixed, strong = scale(bands.mixed), scale(bands.strong)
-        parts: list[svg.Element] = [
+        parts: list[Element] = [
             hatch(f"{key}-h"), rect(scale.left, _TOP, mixed - scale.left, bottom - _TOP, "novoid", f"url(#{key}-h)"),
             rect(mixed, _TOP, strong - mixed, bottom - _TOP, "panel"), line(mixed, _TOP, mixed, bottom, "axis"),
             line(strong, _TOP, strong, bottom, "axis"),
@@ -119,12 +115,10 @@ def part_figure(
                 continue
             for given, counted in lowered:
                 parts.append(line(scale(counted), y, scale(given), y, "capped"))
-                parts.append(svg.Circle(cx=num(scale(given)), cy=num(y), r=3.5, class_=["open", "ring"]))
+                parts.append(circle(scale(given), y, 3.5, "open ring"))
             low, high = min(value for value, _ in points), max(value for value, _ in points)
             parts += [line(scale(low), y, scale(high), y, "judges")] if high > low else []
-            for value, judge in points:
-                marked = ["judge", *canvas.judge_class(judge)]
-                parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=marked))
+            parts += [circle(scale(value), y, 3.5, f"judge{canvas.judge_class(judge)}") for value, judge in points]
         for mark in (0, bands.mixed, bands.strong, 100):
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
         return parts, bottom + 24
@@ -245,9 +239,6 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
         yield index.link(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
 
 
-# --- grades -----------------------------------------------------------------------------------------------------------
-
-
 def strip_head(index: SeasonIndex) -> b.Inline:
     """The header of the strip column: the bands, on the axis of every judge's points."""
     words, bands = index.words, index.run.scoring.bands
@@ -328,9 +319,6 @@ def lowest_to_highest(words: Language, values: Iterable[float]) -> str:
     return str(first) if first == last else words.range(first, last)
 
 
-# --- returns ----------------------------------------------------------------------------------------------------------
-
-
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
     words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline)
@@ -355,9 +343,6 @@ def baseline_row_name(name: str, words: Language) -> str:
     """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)
-
-
-# --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def board_notes(index: SeasonIndex) -> Iterator[str]:

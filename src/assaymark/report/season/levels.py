@@ -200,9 +200,6 @@ def baseline_words(name: str, words: Language) -> str:
     return words.term("claim.baseline", name.replace(" ", "_").replace("/", "_"))
 
 
-# --- measurements in words --------------------------------------------------------------------------------------------
-
-
 _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 

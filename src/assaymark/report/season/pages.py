@@ -21,7 +21,7 @@ from assaymark.records import sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
 from assaymark.report.measurements import STYLES, page_rows
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, paginate_by, with_pager
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, frame_words, with_pager
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, holdings_section
@@ -68,7 +68,7 @@ def site_pages(
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [source.language for source in catalogues]
     problems = [
-        Problem(repr(code), "is no code of a language, such as fr or pt-BR")
+        Problem(repr(code), "is not a language code, such as fr or pt-BR")
         for code in codes
         if not _CODE.fullmatch(code)
     ]
@@ -115,7 +115,7 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
-    for path, rows, parts in with_pager(by_file("claims", paginate_by(cards, lambda _: 1, CARDS)).items(), **named):
+    for path, rows, parts in with_pager(by_file("claims", cards, CARDS, lambda _: 1).items(), **named):
         listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
             listing = b.CardList(
@@ -151,9 +151,6 @@ def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page |
     yield from agent_pages(index, frame.study or words("nav.index"))
 
 
-# --- the first page ---------------------------------------------------------------------------------------------------
-
-
 def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     run, words, levels, sections = index.run, index.words, season_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
@@ -163,7 +160,6 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
     sections += [season_leaderboard(index), *holdings_section(index)]
-    # The other pages with their contents, and files.
     deeper: list[b.Inline] = [
         (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
         for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive")
@@ -175,7 +171,6 @@ def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page
     sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", (b.Items(tuple(deeper), "defs"),)))
     if run.notes:
         sections.append(b.Section("notes", words("index.notes"), "", (b.Items(tuple(map(words.text, run.notes))),)))
-    # The notice that agents or judges are built-in rules.
     agents, judges = (bool(who) and all(one.built_in for one in who) for who in (index.agents.values(), run.plan.panel))
     built_in = "both" if agents and judges else "agents" if agents else "judges"
     reference = words(f"index.reference.{built_in}") if agents or judges else ""
@@ -235,9 +230,6 @@ def season_lede(index: SeasonIndex) -> str:
         judges=words("index.judges", judges, few=words.few(judges)),
     )  # fmt: skip
     return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
-
-
-# --- the rules, and the changes between plans -------------------------------------------------------------------------
 
 
 def _rules(index: SeasonIndex) -> b.Page:
@@ -303,10 +295,7 @@ _NOT_RECORDED: Final = {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), (
 
 
 def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
-    """The fields of a season file in their order: group, name, value, and the key of the field's meaning.
-
-    Those outside of all tables come first; of records there are only those that say something of them.
-    """
+    """The fields of a season file in order, those outside tables first: group, name, value, key of the meaning."""
     rows: list[tuple[str, str, str, str]] = []
     for name in type(season).model_fields:
         value = getattr(season, name)

@@ -66,7 +66,6 @@ def panel_page(index: SeasonIndex) -> b.Page:
         changes.append((words("without.tiers"), *cells))
     heads = (words("board.agent"), *(words("without.head", judge=clean(judge.name, 60)) for judge in judges))
     without = b.Table(heads, tuple(changes), frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
-    # The floors: of the panel on one record, of each judge, and of each agent on identical input.
     names = [("noise", "of", "panel"), *(("judge_noise", "judge", judge.name) for judge in judges)]
     for kind, label, name in (*names, *(("noise", "of", name) for name in index.agents)):
         if (floor := index.get(f"season.{kind}", **{label: name})) is None:
@@ -188,9 +187,6 @@ def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Prose(words("people.note"))))
 
 
-# --- do judges favour their own family? -------------------------------------------------------------------------------
-
-
 def preference_table(index: SeasonIndex) -> b.Table | None:
     """Each judge on its own family and on others, in points above the panel median; None without a difference."""
     words = index.words
@@ -247,9 +243,6 @@ def _without(index: SeasonIndex, agent: str, judge: str) -> float | None:
     """The change of an agent's total if one judge is left out; None if either total is missing."""
     without, row = index.value("season.without", agent=agent, judge=judge), index.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
-
-
-# --- could judges identify the author of a record? --------------------------------------------------------------------
 
 
 def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:

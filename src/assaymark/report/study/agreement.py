@@ -83,9 +83,6 @@ def lone_finds(item: Measurement) -> int:
     return round(item.value or 0) - overlap if isinstance(overlap, int) else 0
 
 
-# --- which ranks are possible? Simultaneous rank intervals on every score, and resampled ranks ------------------------
-
-
 def ranks_section(index: RunIndex) -> b.Section:
     """Possible ranks on every score, and resampled ranks. Agents that share a tier have no share of resamples."""
     top = [clean(agent, 80) for agent in index.summary.top_set.get(AGGREGATE, ())]
@@ -139,8 +136,7 @@ def ranks_section(index: RunIndex) -> b.Section:
 
 
 def rank_shares(index: RunIndex) -> dict[str, tuple[float, ...]]:
-    """The share of resamples in which each agent alone in its tier has each rank, in rank order; only that of the first
-    rank if no others were measured."""
+    """Share of resamples in which each agent alone in its tier has each rank; only the first if no other is known."""
     by_agent = {}
     for agent in ranked_alone(index, AGGREGATE):
         item = index.get("rank.first", AGGREGATE, agent=agent)
@@ -155,9 +151,6 @@ def draw_counts(items: Sequence[Measurement]) -> str:
     """The number of resamples, how many clusters they draw, and whether they are exhaustive."""
     lead = "all " if items[0].detail.get("exact") else ""
     return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.n_words(items[0])}"
-
-
-# --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
 
 
 def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
@@ -229,8 +222,6 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     )  # fmt: skip
 
 
-# --- do the judges agree? ---------------------------------------------------------------------------------------------
-
 _COEFFICIENTS: Final = {
     "kappa": "Mean pairwise quadratic-weighted κ",
     "icc": "Mean pairwise intraclass correlation (ICC of single judges, absolute agreement)",
@@ -274,7 +265,6 @@ def agreement_section(index: RunIndex) -> b.Section:
         if known(m := index.get("dimension.mtmm", d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
-    # Other measures of the panel's agreement.
     body = []
     fleiss, overlap, alone, general, worth = (
         index.get(name, AGGREGATE)

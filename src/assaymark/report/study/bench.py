@@ -216,9 +216,6 @@ def own_tests_strip(index: RunIndex, mark: str) -> Strip | None:
     return Strip(strip_axis(values, cut), ((cut, f"{cut:g}", False),), points, marks)
 
 
-# --- the data ---------------------------------------------------------------------------------------------------------
-
-
 def agent_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
     """The verdicts that the bench can show: all except those about control texts."""
     return tuple(v for v in ordered_verdicts(index) if kind_of(v.claim) != "cell")
@@ -247,8 +244,7 @@ def rule_tally(index: RunIndex, rule: str = "") -> list[int]:
 
 
 def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
-    """The data of the bench's script: the sentences on the scores that ``pages`` assigns to ``path``. Agents and scores
-    are referred to by index."""
+    """The data of the bench's script: sentences on the scores of ``path``, with agents and scores by index."""
     dimensions, agents = list(pages), index.agents
     texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
 
@@ -316,9 +312,6 @@ def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bo
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
-
-
-# --- the pages --------------------------------------------------------------------------------------------------------
 
 
 def names_allowed(index: RunIndex) -> bool:

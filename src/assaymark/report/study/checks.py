@@ -96,8 +96,7 @@ def significant(index: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
 
 
 def checks_of(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
-    have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
+    """The checks of a claim up to the one that stops it, and later names; first ranks alike, or one would leak."""
 
     def build() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
@@ -193,8 +192,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
 
 
 def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
-    """The checks after those of the scores: the dimension, clusters, control texts, the judges' own tests, people, the
-    plan, and other judges."""
+    """Checks after those of the scores: dimension, clusters, control texts, own tests, people, plan, other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
         distinct, apart = index.get("dimension.distinct", dimension), _DISTINCT[verdict.distinct]
@@ -370,8 +368,6 @@ def detectable_words(index: RunIndex) -> str:
     )
 
 
-# --- the judges' own tests --------------------------------------------------------------------------------------------
-
 TESTS: Final = {
     "dark_current": ("dark_current", "preferences between two equal texts", 1),
     "positional": ("delta0.positional", "verdicts that change with the position of a text", 1),
@@ -427,8 +423,6 @@ def own_tests_words(index: RunIndex) -> str:
     return beside_limit(most, which)
 
 
-# --- the limits of the result, and what would lift them ---------------------------------------------------------------
-
 _OF_TABLES: Final[Mapping[str, str]] = {
     "adversarial": "Have the same judges grade control texts: rows with the column derivation, as in the docs.",
     "clusters": "Name larger clusters (--cluster COLUMN), or declare that they follow in time (--cluster-order).",
@@ -456,7 +450,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
         "stability": another, "own_family": another, "other_judges": another,
         "length": (
             "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(index.agents), 1), panel),
-        "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a call of its own.", 0, 0),
+        "distinct": ("Set this dimension apart in the rubric, and score it separately.", 0, 0),
         "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
@@ -512,9 +506,10 @@ def limits_of(index: RunIndex) -> list[Limit]:
     for verdict in index.run.verdicts:
         stopped = next(iter(blockers(verdict)), None)
         if stopped is None:
-            qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
-            conditions.update(dict.fromkeys(qualified, 1))
+            conditions.update({cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified"})
             continue
+        if stopped == "stability" and (kind_of(verdict.claim), verdict.pair_state) == ("within", "ordered"):
+            continue  # a ranked pair is not too close
         # Significance and stability are one field of a verdict, but two limits for readers.
         if kind_of(verdict.claim) == "first" and stopped != "agreement":  # one agent's own would show that it leads
             stopped = "lead"
@@ -549,7 +544,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         "length": ("Score follows length", shown + (f"; most texts of {terse} are very short" if terse else "")),
         "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
         "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(index)),
-        "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
+        "lead": ("Only one agent can rank first", "a first rank means above every other agent"),
         "untested": ("Pairs of agents cannot be tested",
                      f"too few common clusters; the study has {t.words(index.clusters)}"),
         "difference": ("Some agents are too close", smallest or "their differences are not significant"),
@@ -579,8 +574,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
         adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
         effects += [adds] if conditions[field] else []
-        other = clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"
-        title, measured = wording.get(field, other)
+        title, measured = wording.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
         row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(index, field))
         limits.append((stops[field] + conditions[field], row))
     return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]

@@ -114,9 +114,6 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
     return f"Of {total}, {t.listing(parts)}." if parts else f"None of {total} is supported."
 
 
-# --- agreement and orders ---------------------------------------------------------------------------------------------
-
-
 def _kappa_words(index: RunIndex, item: Measurement) -> str:
     if not known(item):
         return t.state_words(item)
@@ -178,9 +175,6 @@ def _agreement(index: RunIndex) -> Outcomes:
         yield title, _outcome(t.state_words(every[0]), f"{NOT_RUN}: {_WHY[title]}", ran=False)
 
 
-# --- other explanations of a difference -------------------------------------------------------------------------------
-
-
 def _explanations(index: RunIndex) -> Outcomes:
     """Other explanations: judges' own families, length, an overall impression, the choice of judges, and time."""
 
@@ -224,9 +218,6 @@ def _explanations(index: RunIndex) -> Outcomes:
         yield "Clusters in time", _with_n(f"Autocorrelation: {text}", conclusion, [item])
 
 
-# --- ranks, and judges alone ------------------------------------------------------------------------------------------
-
-
 def _ranks(index: RunIndex) -> Outcomes:
     """Possible ranks, and the results of each judge alone."""
     if measured := index.known("rank.first", AGGREGATE):
@@ -263,8 +254,6 @@ def _ranks(index: RunIndex) -> Outcomes:
             conclusion = f"One judge is not enough: depending on which one is asked, it {t.listing(parts)}."
         yield "Single-judge baseline", _outcome("; ".join(phrases), conclusion, *pairs, *alone)
 
-
-# --- the control cells ------------------------------------------------------------------------------------------------
 
 _CONCLUSIONS: Final[Mapping[str, str]] = {
     "passed": "The panel does not simply reward length and confidence.",
@@ -332,9 +321,6 @@ def _controls(index: RunIndex) -> Outcomes:
         if over:
             conclusion = f"{', '.join(over)}: the score without that family is primary."
         yield "Self-preference on control texts", _with_n("; ".join(phrases), conclusion, halos)
-
-
-# --- probes -----------------------------------------------------------------------------------------------------------
 
 
 def _probes(index: RunIndex) -> Outcomes:
@@ -409,12 +395,8 @@ def _texts(index: RunIndex) -> Outcomes:
         yield title, _outcome(t.state_words(worth), f"{NOT_RUN}: {_WHY[title]}", worth, ran=False)
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
-
-
 def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
-    """Every experiment as a row with links to its section and to its first measurement, then the supported orders and
-    three probes."""
+    """Experiments as rows linked to section and measurement, then the supported orders and three probes."""
     rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreement, _explanations, _ranks, _controls, _probes, _texts):
         outcomes |= dict(experiments(index))

@@ -139,7 +139,6 @@ def controls_section(index: RunIndex) -> b.Section:
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{index.sign} with honest records", "From its own family",
     )  # fmt: skip
-    # The share of terse rationales by agent.
     brief = b.table_of(
         ("Agent", "Share of terse rationales", "interval", "n"),
         [(clean(agent, 80), index.link(item, percent(item.value, 1)),
@@ -251,9 +250,6 @@ def mostly_terse(index: RunIndex) -> tuple[str, ...]:
     return tuple(clean(agent, 60) for agent, m in terse_agents(index) if m.value > cut)
 
 
-# --- does length alone move the score? A correlation, and a scan for a break that a correlation would miss ------------
-
-
 def style_section(index: RunIndex) -> b.Section:
     """The stylometric audit of the honest records."""
     item, drawn = index.get("style.threshold", AGGREGATE), list[Block]()
@@ -296,12 +292,8 @@ def style_section(index: RunIndex) -> b.Section:
     return b.section("length", "Does length alone move the score?", " ".join(sentences), drawn, b.notes([note]))
 
 
-# --- other anchors ----------------------------------------------------------------------------------------------------
-
-
 def changed_anchors(index: RunIndex) -> list[KnownValue]:
-    """The measured shifts of the dimensions whose anchors differ, in rubric order; if the run does not record which
-    differ, those of all dimensions."""
+    """The measured shifts of dimensions with other anchors, of all if the run does not record which differ."""
     shifts = (m for m in _anchors(index) if known(m) and m.labels.get("dimension") != AGGREGATE)
     return [m for m in shifts if m.detail.get("changed", True)]
 
@@ -366,9 +358,6 @@ def anchor_answer(index: RunIndex) -> str:
     return f"{t.listing(moved)}: the score depends on how its anchors are written."
 
 
-# --- after the cutoff -------------------------------------------------------------------------------------------------
-
-
 def cutoff_differences(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
     differences = index.by_name.get("contamination.gap", ())
@@ -415,9 +404,6 @@ def split_words(item: Measurement) -> str:
     """The records that a difference compares: all, or those of one instrument."""
     split = clean(item.labels.get("split", ""), 60)
     return "all records" if split == "all" else split.removeprefix("instrument:")
-
-
-# --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
 def holdout_group(index: RunIndex) -> b.Group:
@@ -485,9 +471,6 @@ def differs(item: Measurement) -> bool:
 def finding_words(item: Measurement) -> str:
     """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
     return ("a difference" if differs(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
-
-
-# --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
 
 
 def people_section(index: RunIndex) -> b.Section | None:

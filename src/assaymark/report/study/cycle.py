@@ -315,9 +315,6 @@ def limit_words(rule: Constraint) -> str:
     return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
 
 
-# --- the decisions ----------------------------------------------------------------------------------------------------
-
-
 def _agent(decision: Decision, context: Context, prices: Mapping[str, float], room: int) -> b.Group:
     """One agent's answer: its text, its orders with their arithmetic, and every limit checked against the portfolio."""
     parts: list[Inline] = []
@@ -351,7 +348,6 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
     parts += [b.bold(problem)] if problem else []
     right: list[Block] = [b.Items(tuple(orders) or ("No orders",))]
     if after is not None:
-        # The arithmetic from the portfolio to every limit.
         exposure = f"Exposure is {_amount(after.exposure)}, and no equity is left."
         if after.equity > 0:
             share = percent(after.exposure / after.equity, 1)

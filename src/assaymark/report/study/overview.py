@@ -42,13 +42,9 @@ _SAID: Final = {
 }  # fmt: skip
 
 
-# --- the finding ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class StudyFinding:
-    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``title`` is
-    the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
+    """The heading: a supported ``title`` with its ``verdict``, or the reason why there is none."""
 
     title: str
     verdict: Verdict | None
@@ -87,7 +83,6 @@ def top_finding(index: RunIndex) -> StudyFinding:
     elif not names_allowed(index):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
-    # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(index, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.single]
         second = [f"{_short_list(group)} cannot be ranked." for group in groups]
@@ -114,9 +109,6 @@ def totals_line(index: RunIndex) -> str:
     parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, noun),
              t.counted(len(run.study.judges), "judge")]  # fmt: skip
     return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
-
-
-# --- who is ahead -----------------------------------------------------------------------------------------------------
 
 
 def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
@@ -254,8 +246,7 @@ def _ranks_words(index: RunIndex, dimension: str) -> str:
 
 
 def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
-    """Each cut between tiers on the overall score as a sentence, with its level and its conditions. It follows from the
-    supported orders of every agent above over every agent below it."""
+    """Each cut between tiers on the overall score as a sentence: what holds for all above against all below."""
     groups, orders = tiers(index, AGGREGATE), supported_orders(index, AGGREGATE)
     by_pair, sentences = {v.claim.subjects: v for v in index.on(AGGREGATE, "pair")}, list[QuotedSentence]()
     for cut in range(1, len(groups) if names_allowed(index) else 1):
@@ -263,19 +254,19 @@ def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
         pairs = [(agent, other) for agent in above for other in below]
         conditions = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
         level = t.weakest(orders[pair] for pair in pairs)
+        on = "on the" + max((by_pair[pair].claim.statement.rpartition(" on the")[2] for pair in pairs), key=len)
         first = [v for v in index.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]
             text, level = prose(leads.claim.statement, 400), leads.publication_level
             conditions = dict.fromkeys(prose(c.text, 400) for c in leads.conditions)
         elif len(above) == 1:
-            text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
+            text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents {on}"
         elif len(below) == 1:
-            lowest = f"{clean(below[0], 60)} scores lowest of the"
-            text = f"{lowest} {t.words(len(index.agents))} agents on the overall score."
+            text = f"{clean(below[0], 60)} scores lowest of the {t.words(len(index.agents))} agents {on}"
         else:
             named = t.listing([clean(agent, 60) for agent in above])
-            text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
+            text = f"{named} score above the other {t.plural(len(below), 'agent')} {on}"
         sentences.append((text, level, tuple(conditions)))
     return sentences
 
@@ -299,9 +290,6 @@ def tiers_words(index: RunIndex) -> str:
         verb = "has" if halted == 1 else "have"
         sentence += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
     return sentence
-
-
-# --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
 def planted_words(index: RunIndex) -> str:
@@ -367,9 +355,6 @@ def _planted_section(index: RunIndex) -> b.Section:
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(index), blocks)
 
 
-# --- how good are the judges ------------------------------------------------------------------------------------------
-
-
 def _judges_section(index: RunIndex) -> b.Section:
     """One row per judge: points for filler, points for a requirement, the score of an empty text, and its own test."""
     run, limits_set = index.run, (index.study.datasheets.set if index.study.datasheets else {})
@@ -419,9 +404,6 @@ def judges_words(index: RunIndex) -> str:
     return t.sentence(f"Every judge is within the limits: {own_tests_words(index)}" if index.study.datasheets else (
         "The plan set no limits for the judges’ own tests"
     ))  # fmt: skip
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:

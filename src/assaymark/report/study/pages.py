@@ -32,7 +32,7 @@ from assaymark.report.measurements import (
     quantities,
     table_rows,
 )
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, paginate_by, with_pager
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, with_pager
 from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
 from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
@@ -116,8 +116,8 @@ def each_page(
     measured = measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
     index = replace(index, links=measurement_links(measured), cache={})
-    sized = paginate_by(cards(index), lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
-    parts = by_file("claims", sized)
+    parts = by_file("claims", cards(index), _CARDS,
+                    lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES)  # fmt: skip
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
     index = replace(index, claims=places)
     if trail is not None:
@@ -205,9 +205,6 @@ def study_frame(run: AssayRun, site: Site = ALONE, brief: bool = False) -> Frame
     return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
 
 
-# --- cards: a claim with its checks, its measurements, and its level under other rules --------------------------------
-
-
 def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
     listed: list[tuple[str, b.Card]] = []
@@ -270,8 +267,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
 
 
 def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
-    """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
-    agent that shares its tier is replaced by the range of its judges."""
+    """All measurements; unsupported differences are hidden, and scores within a tier are ranges of judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
     alone = {d: ranked_alone(index, d) for d in index.dimensions}
 
@@ -287,7 +283,7 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            reason = "the agent shares its tier"
+            reason = "the agent shares its tier" if index.on(dimension, "pair") else "no order on it was tested"
             return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
@@ -314,8 +310,7 @@ def _label_words(index: RunIndex, item: Measurement, dimension: str) -> str:
 
 
 def rules_section(index: RunIndex) -> b.Section | None:
-    """The first supported claims under each other rule, and how many claims each rule would move; None without one. If
-    no pair can be tested, no rule could reject anything, and none is counted."""
+    """First supported claims under each other rule, and how many would move; None without, or if none is testable."""
     verdicts = [] if index.untestable else [v for v in index.run.verdicts if v.fragility]
     names = sorted({rule for v in verdicts for rule in v.fragility})
     if not names:

@@ -176,7 +176,6 @@ def plan_section(index: RunIndex) -> b.Section:
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
-    # A term, its value, and a smaller note.
     of_plan: list[tuple[str, Inline, str]] = [
         ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
         ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
@@ -201,7 +200,6 @@ def plan_section(index: RunIndex) -> b.Section:
     noted = [(title, tuple((term, b.with_note(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
     facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
-    # The full text of a custom rubric.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
         (index.title(name) if name else "All", clean(kind, 40), clean(text, 4000))
         for name, kind, text in run.rubric.texts

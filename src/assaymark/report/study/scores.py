@@ -183,7 +183,6 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
     levels = {name: _system_means(index, name) for name in names}
     columns.append(("Mean score", {n: number(sum(own) / len(own)) if own else "" for n, own in levels.items()}))
-    # The number of missing scores of each judge, and whether it was left out.
     missing: dict[str, Inline] = dict.fromkeys(names, "none")
     for name in names:
         item = index.get("missing.share", judge=name)

@@ -36,8 +36,8 @@ from assaymark.workflow.run_folder import RunFolder
 
 BENCHMARK: Final = runs.LockKind(
     format="assaymark benchmark lock 2",
-    absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
-    others={"": "{0} holds a study, not a benchmark; use another --out"},
+    absent="{0} contains no benchmark; run: assaymark bench qa or assaymark bench pipeline",
+    others={"": "{0} contains a study, not a benchmark; use another --out"},
     texts="prompts of this version",
     restore="restore the plan, or use a new run folder",
 )
@@ -120,7 +120,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     market = data or open_data(plan)
     if (inputs := inputs_of(market)) != stored.get("inputs"):
         raise PlanError(
-            f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); put them back"
+            f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); restore them"
         )
     plan_hash = fingerprint(plan, market)
     BENCHMARK.require_unedited(folder, plan_hash, stored)
@@ -185,7 +185,7 @@ def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, pri
             for state in states:
                 state.take(reply)
     return forecast({"pipeline": calls}, folder, prices).with_note(
-        "calls after the first of a window show what was answered before: reference replies stand in for that"
+        "calls after the first of a window show what was answered before: built-in replies are used in place of that"
     )
 
 

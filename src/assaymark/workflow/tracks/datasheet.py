@@ -205,7 +205,7 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], ru
         raise InputError(f"rubric {rubric.version}", problems)
     problems, built_in = [] if judges else [Problem("", "no judge is named")], sorted({*PLANTED, *texts.PLANTED_PAIRS})
     for judge in judges:
-        unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
+        unfit = f"{judge.model} cannot judge texts; built-in judges that can: {', '.join(built_in)}"
         other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
         wrong = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
         reasons = (*wrong, *provider_argument_problems(judge.model, judge.args))

@@ -290,7 +290,7 @@ def ask_agents(
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
     calls, live = [call for each in agents for call in agent_calls(season, each, shared)], season.market.live
-    advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
+    advice = f"every day and reply so far is kept in {folder.path}; run the same command to resume"
     # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
     looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
@@ -321,7 +321,7 @@ def ask_agents(
             absent[spec.name] = reason
     if len(absent) == len(agents):
         reason = "; ".join(dict.fromkeys(absent.values()))
-        raise ModelError(f"no agent could be asked on {day} ({reason}); {advice}", retryable=True)
+        raise ModelError(f"no agent could be called on {day} ({reason}); {advice}", retryable=True)
     batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()
     decisions = []
     for (spec, context, context_id), trial, call in calls:

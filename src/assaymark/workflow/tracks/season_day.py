@@ -175,7 +175,7 @@ def _parse_journal(path: Path) -> tuple[list[DayEntry], str, int]:
 
 def steps_blocked(folder: RunFolder) -> AbstractContextManager[None]:
     """Lock the season against steps, so that its tables do not change meanwhile."""
-    return guard(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
+    return guard(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is running")
 
 
 @contextmanager
@@ -238,7 +238,7 @@ def open_run(folder: RunFolder) -> LockedSeason:
     locked = open_season(folder)
     if locked.season.recorded:
         raise PlanError(
-            f"{folder.path} holds a season that was run by somebody else; use: assaymark season judge {folder.path}"
+            f"{folder.path} contains a season that was run elsewhere; use: assaymark season judge {folder.path}"
         )
     return locked
 
@@ -257,14 +257,14 @@ def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime
             return arrivals if live else DueDays(arrivals.days[:1], arrivals.reached)
         problem = ""
         if not clock.first <= day <= clock.last:
-            problem = f"lies outside of the season ({clock.first} to {clock.last})"
+            problem = f"is outside the season ({clock.first} to {clock.last})"
         elif done is not None and day < done:
-            problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
+            problem = f"is before {done}, the last completed day; days run forward only"
         elif live and clock.moment(day) > now:
             problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
         elif arrivals.reached is None or day > arrivals.reached:
             reached = "has no day yet" if arrivals.reached is None else f"ends on {arrivals.reached}"
-            problem = f"lies ahead of the market, which {reached}"
+            problem = f"is ahead of the market, which {reached}"
         elif arrivals.waiting is not None and day >= arrivals.waiting:
             problem = f"is not reached: {arrivals.announced}"
         if problem:
@@ -310,7 +310,7 @@ def _run_days(
             if {*row["flags"]} & {*NOT_USABLE}:
                 (absent if ABSENT in row["flags"] else unusable)[row["agent"]["id"]].append("; ".join(row["missing"]))
         waiting = [arrivals.announced] if arrivals.announced else []
-        begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
+        begins = f"nothing is due: the season begins on {clock.first}, and the market has no data for it yet"
         lines = waiting or ([] if arrivals.overdue else [begins])
         if journal.entries:
             last = journal.entries[-1].day
@@ -326,7 +326,7 @@ def _run_days(
             for name, days in sorted(absent.items()):
                 lines.append(f"{name} was absent on {len(days)} {span} (last: {days[-1]})")
             lines += waiting
-        late = "its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
+        late = "its data came too late; the day is recorded without decisions, and orders were postponed"
         warnings = (*(f"{day}: {late}" for day in arrivals.lost), *([arrivals.overdue] if arrivals.overdue else []))
         missed = {name: len(days) for name, days in sorted(absent.items())}
         return Stepped(due, tuple(lines), journal.navs, warnings, missed)

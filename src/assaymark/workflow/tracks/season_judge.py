@@ -99,7 +99,7 @@ class SeasonAsker:
             self.responded |= {call.model for key, call in pending.items() if key not in lost}
             if lost:
                 require_not_stopped(summary, self.folder)
-                advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+                advice = f"every reply so far is kept in {self.folder.path}; run the same command to resume"
                 budget = budget_of(self.models)
                 if budget is not None and budget.stopped is not None:
                     raise ModelError(f"{budget.stopped}; {advice}", retryable=True)
@@ -259,7 +259,7 @@ def judged_lines(
     """Return lines on what was graded and what was not."""
     agents, judges, period = {grade.agent for grade in grades}, {grade.judge for grade in grades}, season.judging.period
     last = max(grade.last for grade in grades)
-    soon = "" if _is_over(season, last) else "; the season is not over, and is graded anew when it has gone on"
+    soon = "" if _is_over(season, last) else "; the season is not over, and is graded again as it continues"
     graded = f"{counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"
     states: dict[str, list[str]] = {}
     for scope, label in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
@@ -298,7 +298,7 @@ def judged_lines(
 
 _STAYS: Final = "stored verbatim and not retried"
 _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
-    "invalid": ("do not have the form that was asked for", _STAYS),
+    "invalid": ("do not have the required form", _STAYS),
     "refused": ("are refusals", _STAYS),
     "truncated": ("were cut off", _STAYS),
     "failed": ("never came", "recorded, and retried by the same command"),
@@ -346,7 +346,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
         grades += human_rows(_human_grades(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
-            problem = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
+            problem = f"no judge replied (first: {first.judge}, {first.reason}); nothing was written"
             raise ModelError(f"{folder.path}: {problem}, and the same command asks again", retryable=True)
         records = [part for part in parts if part.scope == "whole"]
         replaced = [
@@ -390,11 +390,11 @@ def judged_frame(folder: RunFolder) -> SamplingFrame:
     stored, store = stored_season(folder), Store(folder)
     season, drawn = stored.season, stored_draw(folder) is not None
     if not (drawn or is_judged(store, stored)):
-        problem = "is not judged as it is now, so nobody knows which periods a sample is of"
+        problem = "has changed since it was judged, so the periods to sample are not known"
         raise InputError(str(folder.path), [Problem("", f"{problem}; first run: assaymark season judge {folder.path}")])
     grades = store.read(rows.GRADES)
     if not (drawn or _is_over(season, last := max(grade.last for grade in grades))):
-        problem = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
+        problem = f"runs to {season.calendar.last} and is judged to {last}; its sample is drawn when it is over"
         raise InputError(str(folder.path), [Problem("", problem)])
     records, clusters = rows.judged_periods(grades)
     if not records:
@@ -447,7 +447,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
     estimate = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
         estimate = estimate.with_note(
-            f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
+            f"{len(days):,} days: what agents hold later is not known; the portfolios of the start are used instead"
         )
     return estimate
 
@@ -481,6 +481,6 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     estimate = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         estimate = estimate.with_note(
-            f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
+            f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words are assumed"
         )
     return estimate

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 SEASON: Final = runs.LockKind(
     format="assaymark season lock 2",
-    absent="{0} holds no season; make one with: assaymark season init {2} --out {1}",
-    others={"": "{0} holds no season but a study or a benchmark; use another folder"},
+    absent="{0} contains no season; make one with: assaymark season init {2} --out {1}",
+    others={"": "{0} contains a study or a benchmark, not a season; use another folder"},
     texts="texts of this version",
     restore="restore it, or use a new run folder",
 )
@@ -59,7 +59,7 @@ class SeasonData:
     def history(self) -> History:
         """The price store; raises `PlanError` if the season has none or was opened without it."""
         if self.store is None:
-            raise PlanError("this season was run by somebody else, or was read without its market")
+            raise PlanError("this season was run elsewhere, or was read without its market")
         return self.store
 
     def clock(self, season: Season) -> Clock:
@@ -157,7 +157,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
             f"{folder.path}: the {noun} changed after the lock (now {data.digest[:24]}..., locked "
-            f"{stored.inputs.get('market', '')[:24]}...); put them back, or {instead}"
+            f"{stored.inputs.get('market', '')[:24]}...); restore them, or {instead}"
         )
     return replace(stored, data=data)
 
@@ -228,7 +228,7 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         if market.live and not (folder / "snapshot.json").is_file():  # a growing source, latest snapshot first
             snapshots = [path.parent for path in folder.glob("*/snapshot.json")]
             if not snapshots:
-                problem = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+                problem = "contains no snapshot; fetch one with: assaymark data pull SOURCE --out"
                 raise InputError(str(folder), [Problem("", f"{problem} {folder}/DAY")])
             by_time = sorted((read_manifest(path).origin.retrieved_at, path.name, path) for path in snapshots)
             folder, *others = (path for *_, path in reversed(by_time))
@@ -256,7 +256,7 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
         for name, day, early in (("first", days.first, days.first < first), ("last", days.last, False)):
             if early or (day > last and not market.live):
-                problem = f"{day} lies outside of the market: the market has days from {first} to {last}"
+                problem = f"{day} is outside the market: the market has days from {first} to {last}"
                 problems.append(Problem(f"calendar.{name}", problem))
     problems += _unadjusted(season, history, universe)
     if problems:
@@ -375,7 +375,7 @@ def find_season(folder: RunFolder, file: RecordedFile, source: str, wrong: Seque
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
     if not (contents and folder.has_ledger and all(contents.values())):
         fmt = market.format if market is not None else "FORMAT"
-        problem = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
+        problem = f"{folder.path} contains no imported records; import them with: assaymark import {fmt} PATH --out"
         raise InputError(source, [*problems, Problem("market.source", f"{problem} {folder.path}")])
     if market is None:
         raise InputError(source, problems)
