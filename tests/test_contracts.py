@@ -64,9 +64,9 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 91_509, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_663, "records": 443, "keywords that repeat a name": 598, "private functions with one use": 247,
-    "lines of tests": 70_075, "lines of documentation": 7_479,
+    "lines of source": 91_416, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_662, "records": 443, "keywords that repeat a name": 598, "private functions with one use": 247,
+    "lines of tests": 70_063, "lines of documentation": 7_479,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip
 

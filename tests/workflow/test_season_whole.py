@@ -1,7 +1,6 @@
 """Seasons from a file to a site, at the command line: the pages follow from the records.
 
-In the second one everything goes wrong: it is handled by rule, recorded, and shown on the pages.
-"""
+In the second one everything goes wrong: it is handled by rule, recorded, and shown on the pages."""
 
 # ruff: noqa: I001
 
