@@ -151,9 +151,7 @@ ScoreBars = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
-def column_chart(
-    name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str
-) -> tuple[str, str, str]:
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, ...]:
     """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 

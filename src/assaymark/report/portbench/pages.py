@@ -409,7 +409,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
             f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
-    return _half("stages", heading, lost, *notes, b.Figure(title, "", *svgs[:2], table, mid=svgs[2]))
+    return _half("stages", heading, lost, *notes, b.Figure(title, "", svgs[0], svgs[1], table, mid=svgs[2]))
 
 
 def _conventions(index: BenchmarkIndex) -> b.Group | None:

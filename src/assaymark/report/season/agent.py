@@ -107,9 +107,8 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
              d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first = f"{index.path.removesuffix('.html')}/decisions.html"
-        whole = b.Prose(b.Linked(words.say("decisions.all", len(steps)), first))
-        shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
+        whole = b.Linked(words.say("decisions.all", len(steps)), f"{index.path.removesuffix('.html')}/decisions.html")
+        shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), b.Prose(whole)]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
     return b.Page(
         index.path, clean(agent.name, 120), facts, (earned, _graded(index), decided, _checked(index, places)),

@@ -65,22 +65,25 @@ def reply_problem(step: StepRecord) -> str:
     return "; ".join(step.decision.missing) if is_unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
+def decision_bytes(step: StepRecord) -> int:
+    """The approximate size of a decision in bytes: its texts, and markup for each listed item."""
+    refused, reasons = [order.text[:_REASON] for order in step.rejections], step.decision.rationales
+    texts = [rationale.text[:size] for size in (_TEXT, _SHOWN) for rationale in reasons]
+    orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
+    wrong = [text[:_REASON] for text in step.mismatches]
+    listed = sum(map(len, (orders, step.fills, step.rejections, step.decision.flags, wrong, reasons)))
+    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, reply_problem(step)])
+
+
 def list_pages(index: SeasonIndex, path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
     """The pages of an agent's decisions, claims or mismatches, which end at the same row in every language."""
 
     def size(record: Any) -> int:
+        if kind == "decisions":
+            return decision_bytes(record)
         if kind == "ledger":
             return b.row_bytes(_ROW_BYTES, (clean(record.quote, _QUOTE), clean(record.saw, _SAW), *record.judges))
-        if kind != "decisions":
-            return b.row_bytes(220, (record[0].day, record[1][:_REASON]))
-        # The texts of a decision, and markup for each listed item.
-        refused, reasons = [order.text[:_REASON] for order in record.rejections], record.decision.rationales
-        texts = [rationale.text[:most] for most in (_TEXT, _SHOWN) for rationale in reasons]
-        orders = [order[:_ORDER] for order in order_texts(record)[:_ORDERS]]
-        wrong = [text[:_REASON] for text in record.mismatches]
-        listed = sum(map(len, (orders, record.fills, record.rejections, record.decision.flags, wrong, reasons)))
-        texts += [*orders, *refused, *wrong, reply_problem(record)]
-        return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, texts)
+        return b.row_bytes(220, (record[0].day, record[1][:_REASON]))
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
