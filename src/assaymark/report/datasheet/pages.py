@@ -363,10 +363,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         b.Section("maps", question, lead, (r.plot_blocks(maps),)),
     ]
     if whole:
-        lead = "One small picture a judge, by name, all on the same axes."
-        sections.append(
-            b.Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(_multiples(drawn)),))
-        )
+        lead, grids = "One small picture a judge, by name, all on the same axes.", r.plot_blocks(_multiples(drawn))
+        sections.append(b.Section("grids", "Which differences do they notice?", lead, (grids,)))
     log, lines = not whole, []
     lead = (
         f"Estimate and interval{' under the instruction that allows ties' if whole else ''}. The page of each judge "
