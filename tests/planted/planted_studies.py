@@ -243,7 +243,6 @@ def calibration(
     plan: Study, *, spread: float, pilots: int, studies: int, budget: int, seed: int
 ) -> tuple[float, float]:
     """Mean predicted and mean real share of extended studies that reach the next level, over pilot studies.
-
     A pilot has three agents whose levels have the standard deviation ``spread``, and a leader that cannot be claimed
     yet. It is planned by `plan_calls_report` and then extended ``studies`` times from its truth, under the recommended
     one of the options that add cycles."""

@@ -75,7 +75,7 @@ FOUND = (
     ("Overall κ gate", "κ 0.64 (0.56 to 0.71), bootstrap 0.60 to 0.68", "Enough for claims on the overall score."),
     ("Per-dimension gate", "limits κ 0.23 (0.15 to 0.30), bootstrap 0.19 to 0.27", "No headline on limits."),
     ("Order procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
-    ("Leave-one-family-out", "judge family quay ρ 0.30", "4 of 7 significant pairs hold and 3 turn without one."),
+    ("Leave-one-family-out", "judge family quay ρ 0.30", "4 of 7 significant pairs hold and 3 reverse without one."),
     ("Own-family judges", "north-1 0.31 (0.21 to 0.41)", "0 of 7 significant pairs rest on it."),
     ("Equal length", "0.04 points a doubling", "7 of 7 significant pairs remain at equal length."),
     ("Dimensions told apart", "risk fit 0.97, sizing 0.77", "1 of 2 dimensions told apart."),
@@ -339,7 +339,7 @@ def test_an_unsupported_card_stops_at_its_check_and_names_no_order():
     assert "Not reached: without any one judge family, own family, length" in said_by(pair.blocks)
     assert "Otter and Badger" not in plain(dict(pair.facts)["Rests on"])
     turning = checks_of(all_cards()[runs.above("Otter", "Stoat", AGGREGATE).id])
-    assert turning["Without any one judge family"] == ("turns without judge family quay", "stops")
+    assert turning["Without any one judge family"] == ("reverses without judge family quay", "stops")
     assert "points" not in str(turning)
 
 
@@ -359,7 +359,7 @@ def test_the_name_of_a_certificate_within_the_margin_is_not_shown():
         ({"own_family": "rests-on-own-family"}, "Own family",
          "rests on judges from the agents’ own makers; without them: adjusted p = .210; .05 needed"),
         ({"own_family": "turns-without-own-family"}, "Own family",
-         "turns without the judges from the agents’ own makers"),
+         "reverses without the judges from the agents’ own makers"),
         ({"stability": StabilityFinding(state="rests-on", families=("quay",))}, "Without any one judge family",
          "needs judge family quay to be seen"),
     ],

@@ -100,9 +100,9 @@ def test_nothing_permitted_shows_no_score_and_no_place():
 def test_what_each_drop_does_is_said_of_pairs_in_alphabetical_order():
     said = words(section(pages("realistic")["stability.html"], "stability"))
     assert "4 of 7 significant differences on the overall score hold without any one judge family" in said
-    assert "some turn without judge family quay" in said
+    assert "some reverse without judge family quay" in said
     held = "p < .001, adjusted p = .002"
-    assert f"Otter and Stoat {held} turns {held} turns without judge family quay" in said
+    assert f"Otter and Stoat {held} reverses {held} reverses without judge family quay" in said
     assert "p of at most .033 and, after correction over all pairs, .1" in said
 
 

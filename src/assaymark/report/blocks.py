@@ -283,7 +283,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in a wide and a narrow version, with the question that it answers and its caption."""
+    """A figure for a screen, a phone and perhaps a tablet, with the question that it answers and its caption."""
 
     kind: ClassVar = "figure"
     title: str
@@ -297,6 +297,7 @@ class Figure:
     brush: Brush | None = None  # reads a stretch of days
     data: str = ""  # a file of what it draws
     scales: tuple[str, str] | None = None  # the words for its linear and its logarithmic axis
+    mid: str = ""
 
     @property
     def rows(self) -> Table | None:

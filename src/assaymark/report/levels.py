@@ -161,7 +161,7 @@ def _reasons(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     # Pairs that depend on one judge family or are reversed without it, then those that rest on the agents' own makers.
     for state, singular, many in (
         ("rests-on", "needs judge family {names} to be seen", "need judge family {names} to be seen"),
-        ("reversed-without", "turns without judge family {names}", "turn without judge family {names}"),
+        ("reversed-without", "reverses without judge family {names}", "reverse without judge family {names}"),
     ):
         if here := [v for v in clear if v.stability_status != "stable" and v.stability and v.stability.state == state]:
             names = sorted({clean(name, 60) for v in here if v.stability for name in v.stability.families})

@@ -170,7 +170,7 @@ def test_a_number_leads_to_the_row_that_has_it(folder, page, least):
 
 
 def test_a_range_of_judges_leads_to_what_each_of_them_gave():
-    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?:–(\d+))?</a>', site("eight")["index.html"])
+    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?: to (\d+))?</a>', site("eight")["index.html"])
     assert len(ranges) > 5
     for path, *_ in ranges:
         assert '<section class="sec" id="graded"' in site("eight")[path]

@@ -162,7 +162,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
-    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
+    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Reverse without one")
     families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:
@@ -170,7 +170,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
         item = index.get("lofo.contrast", AGGREGATE, dropped=family, high=high, low=low)
         if item is None or item.value is None:
             return "not comparable"
-        return "turns" if item.value <= 0 else t.p_of(item) + t.p_of(item, "p_adjusted", ", adjusted ", "")
+        return "reverses" if item.value <= 0 else t.p_of(item) + t.p_of(item, "p_adjusted", ", adjusted ", "")
 
     pairs = sorted(
         (t.listing(sorted(clean(name, 60) for name in v.claim.subjects)), *(drop(v, family) for family in families),
@@ -202,7 +202,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             for state in ("rests-on", "reversed-without")
         )
         parts = [f"some need judge family {t.listing(needing, last='or')} to be seen"] if needing else []
-        parts += [f"some turn without judge family {t.listing(turning, last='or')}"] if turning else []
+        parts += [f"some reverse without judge family {t.listing(turning, last='or')}"] if turning else []
         of = f"{count(holds)} of {t.counted(len(overall), 'significant difference')} on the overall score"
         verb = "holds" if holds == 1 else "hold"
         answer = f"{of} {verb} without any one judge family{'; ' if parts else ''}{t.listing(parts)}."

@@ -170,7 +170,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             maker = {
                 "clear": "no judge shares a family with the agents",
                 "rests-on-own-family": f"rests on {basis}",
-                "turns-without-own-family": "turns without the judges from the agents’ own makers",
+                "turns-without-own-family": "reverses without the judges from the agents’ own makers",
                 "no-disinterested-judge": "every judge shares its family with one of the two",
                 "unknown": "families are not given",
                 "not-applicable": "not tested",
@@ -262,7 +262,7 @@ def family_words(index: RunIndex, verdict: Verdict) -> str:
     return {
         "stable": f"holds without any one of {t.plural(families, 'judge family', 'judge families')}",
         "rests-on": f"needs judge family {names} to be seen",
-        "reversed-without": f"turns without judge family {names}",
+        "reversed-without": f"reverses without judge family {names}",
         "not-measurable": ONE_FAMILY,
     }[finding.state]
 
@@ -286,12 +286,11 @@ def explanations_section(index: RunIndex) -> b.Section:
     overall, passed, distinct, lags = significant(index), [], [], []
     for dimension in index.dimensions:
         if resolved := significant(index, dimension):
-            makers, length, apart, others = (
-                Counter(getattr(v, name) for v in resolved)
-                for name in ("own_family", "length", "distinct", "other_judges")
-            )
+            fields = "own_family", "length", "distinct", "other_judges"
+            makers, length, apart, others = (Counter(getattr(v, name) for v in resolved) for name in fields)
             passed.append((
-                index.title(dimension), count(len(resolved)), count(makers["clear"]),
+                index.title(dimension), count(len(resolved)),
+                "not tested" if makers["unknown"] == len(resolved) else count(makers["clear"]),
                 "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
@@ -300,18 +299,16 @@ def explanations_section(index: RunIndex) -> b.Section:
         item = index.get("order.autocorrelation", dimension)  # the similarity of neighbouring clusters
         rhos = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
         if item is not None and rhos:
-            flag = t.detail_of(item, "flag")
-            phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
+            flag, shown = t.detail_of(item, "flag"), "" if item.detail.get("flagged") else "not shown to "
             cells = [*map(t.signed, rhos[:_LAGS]), *[""] * (_LAGS - len(rhos))]
-            end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
+            end = f"{shown}follow each other" + ("" if flag is None else f" (above {number(flag)} needed)")
             lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
     for item in distinct_items(index):
         result = t.state_words(item) if item.value is None else "yes" if is_distinct(index, item) else "no"
         distinct.append((index.title(item.labels["dimension"]), index.link(item, t.as_text(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
     liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
-              for m in index.all("judge.own_family", AGGREGATE)
-              if m.labels["judge"] != "common"]  # fmt: skip
+              for m in index.all("judge.own_family", AGGREGATE) if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         makers, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -322,7 +319,10 @@ def explanations_section(index: RunIndex) -> b.Section:
         }
         parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {phrase}" for phrase, n in numbers.items() if n]
         answer = f"Of {t.counted(len(overall), 'significant difference')} on the overall score, "
-        answer += f"{t.listing(parts)}." if parts else "none is explained by own families or length."
+        missed = {"own families": makers["unknown"], "length": length["not-tested"]}
+        none = t.listing([noun for noun, n in missed.items() if n == len(overall)])
+        none = f"none was tested for {none}." if none else "none is explained by own families or length."
+        answer += f"{t.listing(parts)}." if parts else none
     titled = (
         ("How many significant differences pass each check?", b.table_of(
             ("Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
@@ -454,7 +454,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
         "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
-            "Give the judges a rubric that asks for facts, and grade the control texts again: \0", controlled, panel),
+            "Give the judges a rubric that asks for facts, and grade the control texts again: \0.", controlled, panel),
         "datasheets": (f"Replace {t.listing(failing) or 'the judge'} with a judge that passes the test: \0.",
                        decided, max(len(failing), 1)),
         "human_anchor": (
@@ -529,8 +529,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     if not shared and table is not None:
         makers = "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
     terse, item = t.listing(mostly_terse(index)), index.get("score.length_correlation")
-    value = "how length moves scores could not be excluded"
-    value = f"length and score correlate at {number(item.value)}" if known(item) else value
+    shown = f"length and score correlate at {number(item.value)}" if known(item) else "length may play a part"
     bad = [c for c in controls(index) if c.outcome not in GOOD]
     style = "; ".join(f"{c.name} {gate_words(c)}, {c.result}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
@@ -542,7 +541,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         "family": ("Some orders rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
-        "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
+        "length": ("Score follows length", shown + (f"; most texts of {terse} are very short" if terse else "")),
         "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
         "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(index)),
         "lead": ("Only one agent can rank first", "a first rank means above every other agent"),
@@ -568,7 +567,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    fixes = {"lead": "Whatever helps the single orders.", "untested": "More decisions in more market regimes.",
+    fixes = {"lead": "See the limits of its pairs.", "untested": "More decisions in more market regimes.",
              "difference": larger, "family": fix_words(index, "own_family")}  # fmt: skip
     limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):

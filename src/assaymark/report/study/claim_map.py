@@ -167,7 +167,7 @@ def _agreement(index: RunIndex) -> Outcomes:
         drops = [v.stability.state for v in pairs if v.stability is not None]
         stable = drops.count("stable")
         parts = [f"{count(stable)} of {t.counted(len(drops), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
-        other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
+        other = {"rests-on": "need one family to be seen", "reversed-without": "reverse without one"}
         parts += [f"{count(drops.count(state))} {verb}" for state, verb in other.items() if state in drops]
         conclusion = f"{t.listing(parts)}." if drops else "No difference on the overall score is significant."
         yield title, _with_n(t.sentence(text).rstrip("."), conclusion, measured)
