@@ -180,14 +180,14 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
 def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     view = stable(book())
     of = "significant differences on the overall score hold without any one judge family"
-    assert view.lead == f"4 of 7 {of}; some turn without judge family quay."
+    assert view.lead == f"4 of 7 {of}; some reverse without judge family quay."
     scores, pair, rho = (one for one in view.blocks if isinstance(one, Table))
     assert scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
     assert pair.columns == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
     found = {row[0]: row[1:] for row in pair.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
-    assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
+    assert found["Badger and Stoat"] == (held, "reverses", held, "reverses without judge family quay")
     assert "Badger and Otter" not in found
     assert dict(zip(rho.columns, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
     all_hold = book(verdicts=tuple(runs.verdicts(runs.LEVELS, {AGGREGATE: 0.6}, bent="none")))
@@ -368,7 +368,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     assert [(names[0][0], tier.rank, tier.ranked, score) for tier, names, score, *_ in made] == [
         (agent, str(at), True, f"{level:.2f}") for at, (agent, level) in enumerate(levels.items(), 1)
     ]
-    assert {why for *_, why in made} == {"Ranked by 4 supported orders"}
+    assert {why for *_, why in made} == {"Ranked by 4 supported rankings"}
 
 
 def test_a_score_without_interval_and_a_rank_without_a_score_say_so():

@@ -165,12 +165,12 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
                 maker = index.link(alone, f"{maker}: {t.difference(alone)}")
         else:
-            basis = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            basis = f"{'' if items else 'rankings that rest on '}judges from the agents’ own makers; without them"
             basis += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
             maker = {
                 "clear": "no judge shares a family with the agents",
                 "rests-on-own-family": f"rests on {basis}",
-                "turns-without-own-family": "turns without the judges from the agents’ own makers",
+                "turns-without-own-family": "reverses without the judges from the agents’ own makers",
                 "no-disinterested-judge": "every judge shares its family with one of the two",
                 "unknown": "families are not given",
                 "not-applicable": "not tested",
@@ -262,7 +262,7 @@ def family_words(index: RunIndex, verdict: Verdict) -> str:
     return {
         "stable": f"holds without any one of {t.plural(families, 'judge family', 'judge families')}",
         "rests-on": f"needs judge family {names} to be seen",
-        "reversed-without": f"turns without judge family {names}",
+        "reversed-without": f"reverses without judge family {names}",
         "not-measurable": ONE_FAMILY,
     }[finding.state]
 
@@ -539,7 +539,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     wording = {
         "agreement": (f"The judges agree too little on {many}",
                       f"agreement {', '.join(map(index.gating_words, weak))}; {needed}"),
-        "family": ("Some orders rest on one judge family",
+        "family": ("Some rankings rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
         "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
@@ -568,7 +568,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    fixes = {"lead": "Whatever helps the single orders.", "untested": "More decisions in more market regimes.",
+    fixes = {"lead": "Whatever helps the single rankings.", "untested": "More decisions in more market regimes.",
              "difference": larger, "family": fix_words(index, "own_family")}  # fmt: skip
     limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):
