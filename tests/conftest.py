@@ -50,7 +50,6 @@ _CHROMIUM_OPTIONS: Final = (
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again.
-
     In a new environment one worker compiles, and the others wait: together they would each compile everything."""
     gc.disable()
     compiled = Path(cache_from_source(str(find_spec("scipy.stats").origin)))

@@ -62,11 +62,12 @@ def test_files_stay_readable():
     assert [one for one in lines if Path(one).stem in ("utils", "util", "helpers", "common", "misc")] == []
 
 
+COUNTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Call)
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 91_509, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_663, "records": 443, "keywords that repeat a name": 598, "private functions with one use": 247,
-    "lines of tests": 70_075, "lines of documentation": 7_479,
+    "lines of source": 91_416, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_662, "records": 443, "keywords that repeat a name": 598, "private functions with one use": 247,
+    "lines of tests": 70_061, "lines of documentation": 7_479,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip
 
@@ -75,8 +76,8 @@ CEILINGS = {
 def sizes() -> dict[str, int]:
     """Every size that has a ceiling, counted on the files of this checkout."""
     text = {path: path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
-    trees = {path: ast.parse(source) for path, source in text.items()}
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    walked = [list(ast.walk(ast.parse(source))) for source in text.values()]
+    nodes = [node for found in walked for node in found if isinstance(node, COUNTED)]
     tests = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
     pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     decorators = [ast.unparse(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.decorator_list]
@@ -97,11 +98,11 @@ def sizes() -> dict[str, int]:
             if isinstance(node, ast.Call)
             for one in node.keywords
         ),
-        "private functions with one use": sum(map(_used_once, trees.values())),
+        "private functions with one use": sum(map(_used_once, walked)),
         "docstrings that begin with a question word": sum(
             bool(re.match(r"(What|Who|Whose|How|Why|Where|When|Whether|Which)\b", ast.get_docstring(node) or ""))
             for node in nodes
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if not isinstance(node, ast.Call)
         ),
         "class names of several types": sum(
             n > 1 for n in Counter(node.name.strip("_") for node in nodes if isinstance(node, ast.ClassDef)).values()
@@ -111,13 +112,10 @@ def sizes() -> dict[str, int]:
     }
 
 
-def _used_once(tree: ast.Module) -> int:
-    uses = Counter(
-        node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-    )
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+def _used_once(walked: list[ast.AST]) -> int:
+    """The number of a module's private functions with one use; the module comes first."""
+    uses = Counter(getattr(node, "id", None) or getattr(node, "attr", None) for node in walked)
+    functions = (node for node in walked[0].body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return sum(one.name.startswith("_") and uses[one.name] == 1 for one in functions)
 
 

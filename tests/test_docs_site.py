@@ -51,7 +51,6 @@ class Step:
 
 def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -> None:
     """Do what a page says, in an empty folder, and hold what is printed against what it shows.
-
     ``people`` grade before what they send back is read."""
     printed = ""
     with chdir(folder):

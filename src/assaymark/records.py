@@ -26,6 +26,7 @@ from assaymark.notebook import Rows as Rows
 from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, undefined_reason
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 JSON = Any
 """A value that json.dumps accepts. Not a recursive alias, which would cost more than it checks."""
@@ -105,6 +106,14 @@ _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 def duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, in alphabetical order."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items by a key, in the order in which the keys first occur."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:

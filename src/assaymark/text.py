@@ -42,7 +42,7 @@ def code_points(text: str) -> str:
 def prose(text: str, limit: int | None = None) -> str:
     """Format a sentence from a record: sanitised by `clean`, typographic apostrophes, singular nouns after 1."""
     shown = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
-    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", shown))
+    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", shown.replace("each of the other one ", "the other ")))
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -145,7 +145,6 @@ def test_cautious_is_the_one_that_adapts():
 
 def test_one_buy_signal_or_none_makes_the_oracle_agree():
     """Equation 7 lets the oracle hold only what the model says to buy.
-
     So who buys one asset, or none and holds all alike, always holds the oracle's book: S3's accuracy, S4 and S5 are 1
     whatever the market does. The convention ``reference`` asks what truly is to be bought, and neither gains."""
     for word in ("bold", "stubborn"):

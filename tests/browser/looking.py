@@ -149,7 +149,6 @@ class Visitor:
 
     def barriers(self) -> list[str]:
         """Return the findings of axe: by all rules in light on a wide screen, by layout rules in dark on a narrow one.
-
         Shortens the page."""
         found = []
         self.page.evaluate(SHORTENED)

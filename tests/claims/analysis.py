@@ -37,7 +37,6 @@ def kappa(value: float | None, *, dimension: str = "aggregate", low=None, high=N
 
 def panel(levels, *, dimension="aggregate", p=1e-4, p_drop=1e-4, dropped=None, never=frozenset()) -> list[Measurement]:
     """Return effects, contrasts and drops of agents with these levels; ``dropped`` has other levels without a family.
-
     ``p_drop`` is the p-value of every contrast without a family, adjusted or not."""
     found = []
     without = {family: (dropped or {}).get(family, levels) for family in FAMILIES}

@@ -46,7 +46,6 @@ def study_of(url: str) -> str:
 
 def texts_of(good: dict[str, object], said: str, number: str) -> dict[str, tuple[str, bool]]:
     """Return possible replies by name: a text, and whether it has the requested form.
-
     ``good`` is such a reply, ``said`` names a field for prose in it, and ``number`` is a piece of it that holds one.
     """
     text = json.dumps(good)

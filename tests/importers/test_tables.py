@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 import types
@@ -302,7 +303,9 @@ def test_a_tools_log_with_something_else_in_it_is_refused_with_its_line_or_goes_
 
 
 def test_a_folder_is_the_logs_of_one_tool(tmp_path):
-    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none")):
+    bad = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none"),
+                       (bad, "its name is not UTF-8; rename it")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             read_rows(path)
     for model in ("north__a", "south__b"):
@@ -325,6 +328,9 @@ def test_a_folder_is_the_logs_of_one_tool(tmp_path):
     found = read_rows(shards)
     assert (found.format, found.column("score").to_pylist(), found.where(3)) == (
         "Parquet", [1, 5, 2, 5], "train-2.parquet record 2")  # fmt: skip
+    pq.write_table(pa.table({"item": ["a"], "score": ["high"]}), shards / "train-3.parquet")
+    with pytest.raises(InputError, match="its files differ: column score has incompatible types: int64 vs string"):
+        read_rows(shards)
 
 
 INSPECT = {"version": 2, "status": "success", "eval": {"task": "t", "model": "openai/gpt-4o"}, "samples": [{"id": 1}]}

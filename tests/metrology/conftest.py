@@ -44,7 +44,6 @@ def make_records(
     families: Mapping[str, str] | None = None, week: str = "week{:02d}", seed: int = 1,
 ) -> Records:  # fmt: skip
     """Each cycle has a quality of its own; agents add theirs; each judge adds noise and rounds to whole scores.
-
     ``families`` are those of agents that are not of a family of their own."""
     rng = np.random.default_rng(seed)
     shifts = dict(zip(agents, effects or [0.0] * len(agents), strict=True))

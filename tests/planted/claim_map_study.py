@@ -134,7 +134,6 @@ CELL_B: Final = (
 
 def scored(readings: Floats, shares: Sequence[float], sums: Ints) -> Ints:
     """Whole scores 1 to 5 of ``readings`` [..., n] that add up to ``sums`` [...].
-
     A score counts the cut-offs that a reading has passed. Shifting all readings of a group passes one more cut-off at
     a time, so that every sum between n and 5n is reached, and the records nearest to a cut-off are those that move."""
     cuts = stats.norm.ppf(np.cumsum(shares)[:-1])
@@ -185,7 +184,6 @@ def honest_scores(rng: np.random.Generator) -> Ints:
 
 def repeated(scores: Ints, rng: np.random.Generator) -> Ints:
     """Three trials [A, R, T, cycles, D] of the claude judge, of the published repetition stability.
-
     One trial of one record gains a point on a dimension and one trial of another record of the same agent and regime
     loses one on it, so that sums stay; as many such pairs are made as the stability asks for."""
     trials = np.repeat(scores[:, :, 0, None], 3, axis=2)

@@ -11,7 +11,6 @@ Result = TypeVar("Result")
 
 def untraced(work: Callable[[], Result]) -> Result:
     """What ``work`` returns, run without the coverage tracer, which doubles the time of plain Python.
-
     For repetitions of what has been traced once. The tracer is taken off and put back in one frame, so that it sees
     every call together with its return."""
     tracer = sys.gettrace()

@@ -110,7 +110,6 @@ def test_both_findings_about_the_cells_are_published(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_that_brevity_costs_nothing_is_published_where_every_judge_shows_it(seed):
     """Equivalence for every family, both ways: not merely a penalty that was not found.
-
     Kappa is below that of a large difference: half of its weight lies on texts that deserve one score."""
     verdicts, found = Panel(terse=HONEST).judged(seed)
     assert found["cell.gate[cell=cell_b]"].detail["outcome"] == "substance"

@@ -75,7 +75,7 @@ class Run:
         shown = user_messages(honest, contexts, study)
         found = defaultdict(list)
         for one in honest:
-            seen = reference.notice([part.text for part in shown[one.record_id].parts])
+            seen = reference.notice(tuple(part.text for part in shown[one.record_id].parts))
             for judge in study.judges:
                 view = reference.VIEWS[judge.model]
                 found[judge.name, one.agent.id].append([reference.opinion(view[name], seen) for name in sorted(view)])

@@ -206,7 +206,6 @@ def verdicts(
     rules=RULES,
 ) -> list[Verdict]:  # fmt: skip
     """Pairs further apart than ``gap`` are significant; below the leader, those with ``bent`` turn without quay.
-
     Only the second and the third are shown to score within the margin of each other."""
     order = sorted(levels, key=lambda agent: (-levels[agent], agent))
     found = []

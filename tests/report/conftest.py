@@ -8,7 +8,6 @@ import pytest
 @pytest.fixture
 def visit(browser, folder):
     """``visit(path, width)``: a page of the module's ``folder`` in the browser.
-
     ``noise`` is what it said on the console, ``asked`` what it asked of the network, and ``show(path, width)`` leads to
     another page in the same tab. More arguments go to the context."""
     contexts = []

@@ -73,7 +73,6 @@ def html_of(made: Mapping[str, str]) -> dict[str, str]:
 
 class Raw(HTMLParser):
     """The text of every ``pre`` of a page, below the id of what holds it, with hidden characters put back.
-
     What was asked is below ``<id> asked``."""
 
     def __init__(self):

@@ -278,7 +278,7 @@ def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
 def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is_escaped():
     long = [("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first", ""),
             ("Birch", np.array([1.0, 1.0]), "0,0 %", "own", "")]  # fmt: skip
-    wide, narrow = charts.nav_figure("n", long, WORDS, "t", "d")
+    wide, narrow, _ = charts.nav_figure("n", long, WORDS, "t", "d")
     assert "Gleichgewichtung +10,0 %" in wide
     assert ("Gleichgewichtung<" in narrow, ">+10,0 %<" in narrow) == (True, True)
     hostile = "n", [("<b>&", np.array([1.0, 1.0]), "<i>", "own", "")], WORDS

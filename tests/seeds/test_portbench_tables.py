@@ -116,7 +116,6 @@ def test_tables_9_and_11_to_13_print_a_ceps_that_is_not_that_of_dates():
 )
 def test_table_4_counts_from_table_9(profile, best, beat, and_pass):
     """Sharpe ratios above the .740 of equal weight, 3 of 30, and of these the models that fail no gate anywhere.
-
     Of its own profile's gate the aggressive row would count 1, as every model passes that."""
     above = {row.model for row in TABLE_9[profile] if row.last > EQUAL_WEIGHT_SHARPE}
     assert max(TABLE_9[profile], key=lambda row: row.last).model == best

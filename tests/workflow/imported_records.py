@@ -1,8 +1,7 @@
 """Records as an importer leaves them: three agents with target weights, on daily figures of an invented market.
 
 They are for tests that need records which no study made: each agent has a rule and a manner of its own, so that judges
-who look for different things order them differently.
-"""
+who look for different things order them differently."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The command line with models that take their time: `python slow_command.py QUICK SECONDS COMMAND...`.
 
 So many calls are answered as quickly as ever, each of the others after so many seconds; a benchmark draws its questions
-from twenty of each kind.
-"""
+from twenty of each kind."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -413,7 +414,7 @@ def test_on_a_terminal_the_open_question_is_asked(answer, told, of, tmp_path, ca
     assert read["dimensions"] == (["clear"] if of == "scores" else ["score"])
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
+def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, monkeypatch):
     path = written(tmp_path / "s.csv", rows_of())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine.txt").write_text("mine")
@@ -422,7 +423,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "run")]) == 1
     assert "run holds other files; give the demonstration a folder of its own (--out)" in capsys.readouterr().err
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
-    assert main(["check", str(path), "--scale", "1..5", "--out", str(out := tmp_path / "other")]) == 0
+    out = tmp_path / "other"
+    with monkeypatch.context() as patch:
+        full = Mock(side_effect=OSError(28, "No space left on device"))
+        patch.setattr("assaymark.workflow.run_folder.replace_files", full)
+        assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 1
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what it had begun"
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),

@@ -1,7 +1,6 @@
 """The whole flow of a study that makes its own records: its results, and running it again after a stop, kill or damage.
 
-What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape.
-"""
+What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape."""
 
 from __future__ import annotations
 
@@ -45,7 +44,6 @@ def digests(folder: Path, tables: tuple[str, ...] = (*SETTLED, *TIMED)) -> dict[
 
 def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
     """Return everything that is equal in two runs of one study: all but the measured seconds of its agents.
-
     They stand in ``call.seconds`` of a decision and in the measurement ``agent.seconds``, and what is measured of an
     agent names its inputs by a digest, seconds included. No judge and no verdict sees them."""
     store = Store(RunFolder(folder))

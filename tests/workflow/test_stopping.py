@@ -33,7 +33,6 @@ _PATIENCE_S = 120.0
 
 class Terminal:
     """One command on a terminal of 100 columns, as a ``with`` block; whatever it started is ended with it.
-
     Its models answer ``quick`` calls at once, and each of the others after ``slow_s`` seconds."""
 
     def __init__(self, *words: object, quick: int = 0, slow_s: float = 0.0) -> None:

@@ -61,7 +61,7 @@ def opinions():
     """Length and view of each text, by dimension, before anything is planted."""
     views, found = reference.VIEWS["reference/auditor"], {}
     for item in calls({}):
-        if seen := reference.notice([part.text for part in item.call.messages[1].parts]):
+        if seen := reference.notice(tuple(part.text for part in item.call.messages[1].parts)):
             found[item.about] = seen["tokens"], [reference.opinion(views[name], seen) for name in RUBRIC.names]
     return found
 

@@ -7,7 +7,6 @@ is not defined for an asset.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -35,7 +34,7 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
-from assaymark.records import duplicates
+from assaymark.records import duplicates, grouped
 
 DEFAULT_SIZE = 81
 """Default number of instruments, as in figures 28 to 30 of PortBench."""
@@ -154,12 +153,10 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
         # Round-robin over the classes, and within each class over its sub-sectors.
         decks: dict[str, list[Listing]] = {}
         for kind in CLASSES:
-            subs: dict[str, list[Listing]] = defaultdict(list)
-            for candidate in tradable:
-                if CLASS_NAMES[candidate.asset_class] == kind:
-                    subs[candidate.sub].append(candidate)
+            members = (listing for listing in tradable if CLASS_NAMES[listing.asset_class] == kind)
+            subs = grouped(members, lambda listing: listing.sub).values()
             # sorted is stable: instruments listed on the same day keep the order of the store
-            ordered = [sorted(members, key=lambda member: member.listed) for members in subs.values()]
+            ordered = [sorted(sub, key=lambda member: member.listed) for sub in subs]
             decks[kind] = [listing for turn in zip_longest(*ordered) for listing in turn if listing is not None]
         turns = (listing for turn in zip_longest(*decks.values()) for listing in turn if listing is not None)
         chosen = [listing for listing, _ in zip(turns, range(instruments), strict=False)]

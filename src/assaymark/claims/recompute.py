@@ -34,6 +34,7 @@ from assaymark.records import (
     Measurement,
     StabilityFinding,
     Verdict,
+    grouped,
     measurement_id,
     record,
 )
@@ -568,12 +569,10 @@ class Recomputation:
 
     def _check_cells(self, items: list[Measurement]) -> list[Measurement]:
         """Recompute Holm's correction over the control cells, also without each judge family, outcomes and halos."""
-        checks, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
-        for item in items:
-            if item.name in ("cell.gate", "cell.drop"):
-                families.setdefault(item.labels.get("dropped"), []).append(item)
+        checks, limits = self.found, self.rules.cells
+        gates = (item for item in items if item.name in ("cell.gate", "cell.drop"))
         adjusted: dict[str, float] = {}
-        for members in families.values():
+        for members in grouped(gates, lambda item: item.labels.get("dropped")).values():
             # An untested cell stays in the family with p = 1.
             stated = [None if member.value is None else member.detail.get("p") for member in members]
             p = [1.0 if p_value is None else float(p_value) for p_value in stated]

@@ -411,10 +411,8 @@ class TraderLog:
 
     def runs(self) -> dict[tuple[str, str], list[LogStep]]:
         """Return each agent's steps by track and agent, oldest first."""
-        steps: dict[tuple[str, str], list[LogStep]] = {}
-        for step in sorted(self.steps, key=lambda step: (step.line.track, step.agent, step.at)):
-            steps.setdefault((step.line.track, step.agent), []).append(step)
-        return steps
+        steps = sorted(self.steps, key=lambda step: (step.line.track, step.agent, step.at))
+        return records.grouped(steps, lambda step: (step.line.track, step.agent))
 
 
 @dataclass(frozen=True, slots=True)

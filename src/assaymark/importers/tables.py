@@ -69,11 +69,16 @@ def read_rows(
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name, keep_going)
     try:
+        name.encode()  # files of the run name it
         if isinstance(source, Path) and source.is_dir():
             return _read_folder(source, name, keep_going)
         data = source if isinstance(source, bytes) else source.read_bytes()  # once, since it may be a pipe
     except OSError as exc:
         raise InputError(name, [f"cannot be read: {exc.strerror or exc}"]) from None
+    except (UnicodeEncodeError, pa.ArrowTypeError) as exc:
+        unlike = f"its files differ: column {str(exc).rpartition(': Field ')[2]}; write it alike in all"
+        unlike = "its name is not UTF-8; rename it" if isinstance(exc, UnicodeEncodeError) else unlike
+        raise InputError(name, [unlike]) from None
     if data.startswith(b"PK\x03\x04"):
         names: list[str] = []
         with suppress(zipfile.BadZipFile):
@@ -117,7 +122,7 @@ def _read_folder(path: Path, name: str, keep_going: bool) -> FileRows:
     notes = dict.fromkeys(line for rows in logs for line in rows.said)
     notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
     return FileRows(
-        name, pa.concat_tables([rows.table for rows in logs], promote_options="default"),
+        name, pa.concat_tables([rows.table for rows in logs], promote_options="permissive"),
         np.concatenate([rows.line for rows in logs]), logs[0].unit, logs[0].format, tuple(notes),
         hashlib.sha256("".join(rows.sha256 for rows in logs).encode()).hexdigest(),
         tuple((str(Path(rows.name).relative_to(path)), int(at)) for rows, at in zip(logs, sizes, strict=False)),
@@ -239,8 +244,7 @@ def _promptfoo(tree: Any, _: str) -> RowStream:
     """Yield promptfoo rows: an agent is a provider (with prompt if several), a judge an assertion's metric or type."""
     results = _results(tree)
     prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
-    tests: dict[str, int] = {}
-    rows = []
+    tests, rows = dict[str, int](), list[tuple[int, dict[str, Any]]]()
     for place, record in enumerate(results):
         provider = record.get("provider")
         name = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
@@ -271,9 +275,7 @@ def _alpaca(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
         names, given = (str(record["generator_1"]), str(record["generator_2"])), record.get("preference")
         number = given if isinstance(given, int | float) and not isinstance(given, bool) and given == given else None
-        winner = "invalid"
-        if number is not None:
-            winner = "tie" if number in (0, 1.5) else names[number > 1.5]
+        winner = "invalid" if number is None else "tie" if number in (0, 1.5) else names[number > 1.5]
         yield place, {
             "item": f"instruction {items.setdefault(str(record['instruction']), len(items) + 1)}", "agent_a": names[0],
             "agent_b": names[1], "judge": str(record.get("annotator", "annotator")), "winner": winner,
@@ -347,8 +349,7 @@ def _harness(tree: Sequence[Object], name: str) -> RowStream:
         for metric in named if isinstance(named, list) else [key for key in sample if key not in _HARNESS]:
             value = sample.get(metric)
             if isinstance(value, int | float):
-                judge = metric if rule == "none" else f"{metric}/{rule}"
-                item = f"{before}{sample['doc_id']}"
+                judge, item = metric if rule == "none" else f"{metric}/{rule}", f"{before}{sample['doc_id']}"
                 yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
 
 
@@ -362,9 +363,8 @@ def _openai_evals(tree: Sequence[Object], _: str) -> RowStream:
     agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))
     rows = []
     for place, event in enumerate(tree):
-        payload = event.get("data")
+        payload, kind = event.get("data"), event.get("type")
         data: Object = payload if isinstance(payload, dict) else {}
-        kind = event.get("type")
         values = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
         for judge, value in values.items():
             if isinstance(value, bool | int | float):

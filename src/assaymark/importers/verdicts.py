@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from assaymark.errors import InputError
 from assaymark.importers.read import ShapeError, as_model
 from assaymark.importers.report import TableProblems
-from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, encode, in_english, swap_masks
+from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, abridge, encode, in_english, swap_masks
 from assaymark.importers.tables import FileRows, read_rows
 from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, combine_codes, dense, sorted_codes
 from assaymark.plan import read_toml
@@ -182,8 +182,7 @@ def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -
         stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
         if field not in fields and getattr(mapping, field) is None and not stands_in:
             spellings = ", ".join(SPELLINGS[field][:4])
-            shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
-            shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
+            shown = abridge([f"{name.strip():.40}" for name in header], 12)
             matches = [
                 (difflib.SequenceMatcher(None, in_english(word), close).ratio(), free[close])
                 for word in SPELLINGS[field] for close in difflib.get_close_matches(in_english(word), free, n=1)
@@ -247,7 +246,7 @@ def read_verdicts(
         if not passes.any():
             asked = " or ".join(map(repr, values)) or "any of no values"
             cells = sorted(set(words.to_pylist()))
-            some = ", ".join(f"{word!r:.40}" for word in cells[:5]) + (f" and {len(cells) - 5} more" * (len(cells) > 5))
+            some = abridge([f"{word!r:.40}" for word in cells], 5)
             findings.add(f"filter {column}", f"no row has {asked} (the column holds {some})")
     if not keep.any():
         findings.add("filter", "no row passes every filter")

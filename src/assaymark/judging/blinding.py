@@ -14,7 +14,7 @@ from itertools import chain, pairwise, repeat
 from typing import Any
 
 from assaymark.errors import InputError, Problem
-from assaymark.records import Agent
+from assaymark.records import Agent, grouped
 
 Span = tuple[int, int]
 
@@ -97,9 +97,7 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
 
 def blinding_for(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     """Compile a blinding for these names and kept strings that can be applied to many texts."""
-    pieces: dict[str, list[_Name]] = {}
-    for name in _compile_names(_check_strings("names", names)):
-        pieces.setdefault(name.pieces[0], []).append(name)
+    pieces = grouped(_compile_names(_check_strings("names", names)), lambda name: name.pieces[0])
     return Blinding({piece: tuple(names) for piece, names in pieces.items()}, _fold_names(_check_strings("keep", keep)))
 
 

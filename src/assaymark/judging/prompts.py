@@ -17,7 +17,7 @@ from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, brief, cells, members, row
 from assaymark.protocol import JudgeSpec, Records, Study
-from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
+from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale, grouped
 
 A = TypeVar("A")
 About = TypeVar("About")
@@ -297,9 +297,7 @@ def user_messages(
 ) -> dict[str, Message]:  # fmt: skip
     """Render the user message for every decision that the study includes, by record id; see `plan_calls`."""
     names = blinding_names(decision.agent for decision in decisions)
-    waiting: dict[str, list[Decision]] = {}
-    for decision in eligible(decisions, study.records):
-        waiting.setdefault(decision.context_id, []).append(decision)
+    waiting = grouped(eligible(decisions, study.records), lambda decision: decision.context_id)
     if only is not None:
         waiting = {
             name: group for name, group in waiting.items() if any(decision.record_id in only for decision in group)
@@ -410,13 +408,6 @@ class OrderOutcome:
 
     after: Settlement | None
     checks: tuple[RuleCheck, ...]
-
-    @property
-    def legality(self) -> float | None:
-        """The share of rules satisfied: 0 for orders that cannot be executed, None without any rule."""
-        if self.after is None:
-            return 0.0
-        return sum(check.kept for check in self.checks) / len(self.checks) if self.checks else None
 
     @property
     def kept(self) -> bool:

@@ -205,7 +205,7 @@ class PriceSlice:
 class AsOf(Result):
     """Point-in-time view: the market as it was known at ``t``. Made by `History.as_of`."""
 
-    __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
+    __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "_names", "t")
 
     def __init__(self, history: History, t: datetime) -> None:
         self.t = t
@@ -218,14 +218,14 @@ class AsOf(Result):
         self._begin = int(visible.argmax()) if visible.any() else self._end
         # Not even the name of an instrument is known before it is listed.
         self._columns = np.flatnonzero(history.listed_on <= self.today)
+        self._names = tuple(history.listings[column].id for column in self._columns.tolist())
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"As of {self.t.astimezone(UTC):%Y-%m-%d %H:%M} UTC, knowing nothing later")
         tradable = set(self.held())
         listed = [instrument for instrument in self.instruments if instrument.id in tradable]
         macro, news = len(self.all_macro()), len(self.news())
-        text = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
-        yield text
+        yield f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
         last = self.prices(1)
         if last.days.size and listed:
             closes = dict(zip(last.ids, last.values[-1], strict=True))
@@ -270,8 +270,7 @@ class AsOf(Result):
         if dates.size:
             values[dates[:, None] > self._history.gone_after[self._columns]] = np.nan
         length = min(days, dates.size)
-        ids = tuple(self._history.listings[column].id for column in self._columns)
-        return PriceSlice(dates[dates.size - length :], ids, values[dates.size - length :])
+        return PriceSlice(dates[dates.size - length :], self._names, values[dates.size - length :])
 
     def _known(self, field: str, start: int) -> np.ndarray:
         """Return raw values from row ``start`` on as a new array, NaN if not known yet."""
@@ -333,9 +332,8 @@ class AsOf(Result):
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
         """Return the filings of one instrument so far, by period and field, in their newest version."""
-        names = [self._history.listings[column].id for column in self._columns.tolist()]
-        if instrument not in names:
-            raise UnknownNameError("instrument", instrument, names)
+        if instrument not in self._names:
+            raise UnknownNameError("instrument", instrument, self._names)
         return self._history.fundamentals.known(instrument, self._at)
 
     def digest(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -364,6 +364,7 @@ class Fundamentals:
     known_at: np.ndarray
     values: np.ndarray
     places: dict[str, list[int]]
+    newest: dict[str, tuple[int, tuple[Filing, ...]]] = field(default_factory=dict)  # the last answers of `known`
 
     @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
@@ -382,8 +383,10 @@ class Fundamentals:
         """Return the newest version by ``at`` of each value of one instrument, by period and field."""
         places = self.places.get(instrument, [])
         upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # in order of time
-        newest = {(filing.period, filing.field): filing for filing in map(self.filings.__getitem__, places[:upto])}
-        return tuple(newest[key] for key in sorted(newest))
+        if self.newest.get(instrument, (0,))[0] != upto:
+            newest = {(filing.period, filing.field): filing for filing in map(self.filings.__getitem__, places[:upto])}
+            self.newest[instrument] = upto, tuple(newest[key] for key in sorted(newest))
+        return self.newest[instrument][1] if upto else ()
 
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
@@ -408,11 +411,11 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
             period = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}"
             values = [("book_value", book_value, lag), ("earnings", eps, lag)]
             values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
-            for field, value, after in values:
+            for name, value, after in values:
                 at = (int(days[end].astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
                 filed = datetime.fromtimestamp(at, UTC)
                 if filed.date() <= last:
-                    filings.append(Filing(listing.id, period, field, float(round(value, 4)), "per share", filed))
+                    filings.append(Filing(listing.id, period, name, float(round(value, 4)), "per share", filed))
     return Fundamentals.of(filings)
 
 

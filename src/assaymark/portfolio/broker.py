@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.records import Action, Bar, Constraint, Context, FillAt, Portfolio
+from assaymark.records import Action, Bar, Constraint, Context, FillAt, Portfolio, grouped
 
 # One day at a paper broker: a portfolio and orders in, fills and rejections with reasons out; it has no dates
 
@@ -469,9 +469,7 @@ class _Reconciler:
                 self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
             self.navs.append(None)
             return
-        fills: dict[str, list[StatedFill]] = {}
-        for stated in (*self.carried, *step.fills):
-            fills.setdefault(stated.symbol, []).append(stated)
+        fills = grouped((*self.carried, *step.fills), lambda fill: fill.symbol)
         self.carried = []
         explained = {symbol: self._fill_check(step, account, symbol, of) for symbol, of in fills.items()}
         for symbol in sorted((set(self.before.positions) | set(account.positions)) - set(fills)):

@@ -6,14 +6,14 @@ cannot be shown: the constructors of ``ClaimCell`` and ``ClaimQuote`` refuse it.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup
 
-from assaymark.records import Level, Measurement, content_id, measurement_id
+from assaymark.records import Level, Measurement, content_id, grouped, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
 from assaymark.report.text import KnownValue, as_text, estimate, known
@@ -162,10 +162,7 @@ class MeasurementIndex:
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
     """Group measurements by name, in their order."""
-    groups = defaultdict[str, list[Measurement]](list)
-    for item in measurements:
-        groups[item.name].append(item)
-    return dict(groups)
+    return grouped(measurements, lambda item: item.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +283,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in a wide and a narrow version, with the question that it answers and its caption."""
+    """A figure for a screen, a phone and perhaps a tablet, with the question that it answers and its caption."""
 
     kind: ClassVar = "figure"
     title: str
@@ -300,6 +297,7 @@ class Figure:
     brush: Brush | None = None  # reads a stretch of days
     data: str = ""  # a file of what it draws
     scales: tuple[str, str] | None = None  # the words for its linear and its logarithmic axis
+    mid: str = ""
 
     @property
     def rows(self) -> Table | None:

@@ -48,7 +48,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
     # A notebook may hold two such figures. Quotes in texts are escaped, so that the pattern finds only attributes.
     wide, narrow = (
         _NAMES.sub(lambda match: match[1] + " ".join(mark + name for name in match[2].split()), svg)
-        for svg in (figure.wide, "".join(figure.narrow.rpartition("<svg")[1:]))  # without the one for tablets
+        for svg in (figure.wide, figure.narrow)
     )
     rules = used_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
     caption = f"{figure.caption} {figure.note}".strip()

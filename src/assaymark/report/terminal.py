@@ -20,7 +20,7 @@ from assaymark.report.study.bench import names_allowed
 from assaymark.report.study.checks import limits_of
 from assaymark.report.study.controls import people_words
 from assaymark.report.text import counted, interval_of, short_hash, tally
-from assaymark.text import clean, number, prose
+from assaymark.text import clean, number, percent, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
 _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "[-]"}
@@ -78,8 +78,8 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [Text(), Text(f"Do the judges agree? {scores.agreement_answer(index)}"), *_lines(people_words(index))]
     for judge, pairs in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
         alike = f"of {counted(pairs['both'], 'pair')} seen in both orders the same text won"
-        same = f"{pairs['same_text'] / pairs['both']:.1%}, the same position {pairs['same_place'] / pairs['both']:.1%}"
-        parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
+        text, place = (percent(pairs[which] / pairs["both"], 1) for which in ("same_text", "same_place"))
+        parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {text}, the same position {place}"), 2))
     parts += _lines(scores.pairs_words(index))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]

@@ -82,14 +82,14 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
-    """Count the claims at each level, as (level, number, words)."""
+    """Count the claims at each level, as (level, number, words), from their levels or from a count of them."""
     reached = Counter(levels)
     return tuple((level, count(reached[level]), TALLY[level]) for level in LEVELS)
 
 
 def tally_words(reached: Mapping[str, int]) -> str:
     """Format the number of claims at each level as one line."""
-    return ", ".join(f"{count(reached[level])} {TALLY[level]}" for level in LEVELS)
+    return ", ".join(f"{n} {noun}" for _, n, noun in tally(reached))
 
 
 def words(value: int) -> str:

@@ -109,6 +109,8 @@ class Checked(Result):
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
         folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
+        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
+        runs.write_json(folder.check, head | {"read": asdict(self.read)})  # first, to own what a full disk leaves
         write_atomic(folder.plan, study_toml(self.study))
         store = Store(folder)
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
@@ -120,8 +122,6 @@ class Checked(Result):
         decided = (self.study, self.plan_hash, self.verdicts, self.measurements)
         file = verdict_file(*decided, self.preregistered)
         runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))
-        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        runs.write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
         runs.write_sums(folder)
         return page

@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -94,9 +95,8 @@ class RunFolder:
         if not self.path.is_dir():
             raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
         if not (self.tables / "manifest.json").is_file():
-            raise InputError(
-                str(self.path), [Problem("", f"no records here; run: assaymark import FORMAT PATH --out {self.path}")]
-            )
+            advice = f"no records here; run: assaymark import FORMAT PATH --out {self.path}"
+            raise InputError(str(self.path), [Problem("", advice)])
         return self
 
     def refuse_others(self, ours: bool, noun: str) -> None:
@@ -137,13 +137,14 @@ def write_json(path: Path, value: Any) -> None:
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); files of an earlier run are removed last."""
     targets = set()
-    with ThreadPoolExecutor(1) as disk:  # the next file is rendered while this one is written
-        written: Future[Any] = disk.submit(int)
+    with ThreadPoolExecutor(4) as disk:  # the next file is rendered while the last four are written
+        written: deque[Future[Any]] = deque([disk.submit(int)] * 4)
         for name, data in files.items() if isinstance(files, Mapping) else files:
-            written.result()
-            written = disk.submit(write_atomic, folder / name, data, named=False)
+            written.popleft().result()
+            written.append(disk.submit(write_atomic, folder / name, data, named=False))
             targets.add(folder / name)
-        written.result()
+        for last in written:
+            last.result()
     for path in {path.parent for path in targets}:
         sync_folder(path)
     for path in sorted(folder.rglob("*"), reverse=True):  # contents of a folder before the folder
@@ -387,8 +388,7 @@ _NEW = ".new-"
 
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
     """Make ``site`` hold the pages that ``write`` puts into an empty folder; returns their paths in the site."""
-    earlier = site_files(site, season, plan_hash)
-    existed = (site / MANIFEST).is_file()
+    earlier, existed = site_files(site, season, plan_hash), (site / MANIFEST).is_file()
 
     def say(files: Iterable[str]) -> None:
         about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}

@@ -117,7 +117,6 @@ def kept() -> Callable[[int, int, float], bool]:
 @pytest.fixture(scope="session")
 def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
     """For each name, in how many runs the interval holds its truth, and how many runs have one.
-
     Names are ids without the judge; ``@wilson`` asks for the interval that takes calls for independent."""
 
     def count(runs: Iterator[tuple[list[PairCall], np.random.Generator]], truths: Mapping[str, float]) -> Any:

@@ -52,7 +52,6 @@ def made_season(
     agents: int = 8, days: int = 61, judges: int = 3, *, claims_a_day: int = 2, hostile: bool = True, seed: int = 3
 ) -> season_pages.SeasonRun:
     """A season of invented agents and numbers.
-
     The first six are those of a known table, then one that a judge failed on, then one that nobody graded; more are
     drawn at random. One judge gives a season without a panel: no order is supported."""
     rng = np.random.default_rng(seed)

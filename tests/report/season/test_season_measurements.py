@@ -155,7 +155,6 @@ def test_equal_seasons_give_equal_bytes_whatever_the_order_of_their_measurements
 )
 def test_a_number_leads_to_the_row_that_has_it(folder, page, least):
     """A row has a decimal of what the board rounds to whole points.
-
     What a total changes by without a judge leads to the total without that judge, and is left out here."""
     rows = cells(site("eight")[f"{folder}measurements.html"])
     html = re.sub(r'<section class="sec" id="without".*?</section>', "", site("eight")[folder + page], flags=re.DOTALL)
@@ -171,7 +170,7 @@ def test_a_number_leads_to_the_row_that_has_it(folder, page, least):
 
 
 def test_a_range_of_judges_leads_to_what_each_of_them_gave():
-    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?:–(\d+))?</a>', site("eight")["index.html"])
+    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?: to (\d+))?</a>', site("eight")["index.html"])
     assert len(ranges) > 5
     for path, *_ in ranges:
         assert '<section class="sec" id="graded"' in site("eight")[path]

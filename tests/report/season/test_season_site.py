@@ -94,7 +94,7 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            ends = re.search(r" (\d+)–(\d+) .* tier (\d+)–(\d+) .*cannot be ranked", found[place.agent])
+            ends = re.search(r" (\d+) to (\d+) (?!\d).* tier (\d+) to (\d+) .*cannot be ranked", found[place.agent])
             assert (ends is None) == place.shown
             if ends is not None:
                 low, least, most, high = (int(ends[at]) for at in (3, 1, 2, 4))

@@ -21,7 +21,7 @@ from assaymark.agents.controls.checks import Composed, PrintedFigure
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
-from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
+from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind, grouped
 
 REDRAWS: Final = 24
 """Maximum number of draws of a generator."""
@@ -46,13 +46,6 @@ def _draw_cell(
         raise NotMeasurableError(nothing)
     reason = ("; ".join(map(str, c.failed_checks(last.admissibility))) if last else "") or "nothing could be drawn"
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {reason} (last of {REDRAWS} draws)")
-
-
-def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
-    features: dict[str, list[c.Feature]] = {}
-    for feature in c.features_of(context):
-        features.setdefault(feature.instrument, []).append(feature)
-    return features
 
 
 @cache
@@ -120,7 +113,8 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
     """
     barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
     cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
-    prices, portfolio, features = prices_of(context), context.portfolio, _by_instrument(context)
+    prices, portfolio = prices_of(context), context.portfolio
+    features = grouped(c.features_of(context), lambda feature: feature.instrument)
     names = [item.id for item in context.instruments if prices.get(item.id, 0.0) > 0]
     if not names or portfolio is None:
         raise NotMeasurableError("cell_a needs a portfolio and an instrument with a price (got neither or one of them)")
@@ -210,7 +204,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     # Every instrument and side with at least three features, none of which supports the other side
     prices, positions = prices_of(context), context.portfolio.positions if context.portfolio else {}
     choices: list[tuple[str, int, list[c.Feature]]] = []
-    for name, features in _by_instrument(context).items():
+    for name, features in grouped(c.features_of(context), lambda feature: feature.instrument).items():
         for side in (1, -1):
             usable = [feature for feature in features if feature.lean in (0, side)]
             tradable = prices.get(name, 0.0) > 0 and (side > 0 or positions.get(name, 0.0) > 0)

@@ -15,6 +15,7 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE
 from assaymark.text import clean
 from assaymark.text import listing as listing
+from assaymark.text import number as number
 from assaymark.text import p_words as p_words
 
 ENGLISH: Final = "en"
@@ -127,11 +128,12 @@ class Catalogue:
         return " ".join(self.render(sentence) for sentence in sentences)
 
     def number(self, value: float, spec: str = "") -> str:
-        """Format a number with the minus and decimal signs of the language."""
+        """Format a number with the signs of the language."""
         written = format(value, spec)
-        if "-" in written and not float(written.strip("+-%") or 0):
+        if "-" in written and not written.strip("+-0.,%"):
             written = written.replace("-", "+" if spec.startswith("+") else "")
-        return written.replace("-", self.minus).replace(".", self.decimal)
+        signs = {ord("-"): self.minus, ord("."): self.decimal, ord(","): self.texts["format.thousands"]}
+        return written.translate(signs)
 
     def names(self, names: Sequence[str]) -> str:
         """Join names into a list in the language."""
@@ -212,11 +214,6 @@ def count_words(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Format a count with its noun."""
     return f"{count_words(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def number(value: float) -> str:
-    """Format a statistic with two decimals and a true minus sign."""
-    return f"{value:.2f}".replace("-", "−")
 
 
 def signed(value: float) -> str:

@@ -221,7 +221,10 @@ def notice(parts: tuple[str, ...]) -> Features:
     holdings = {} if outcome is None else outcome.holdings
     stated = [part for part in quantities.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
-    legality = None if outcome is None else outcome.legality
+    # The share of rules kept: 0 for orders that cannot be executed, None without any rule.
+    legality = (
+        None if outcome is None else 0.0 if outcome.after is None else _mean([one.kept for one in outcome.checks])
+    )
     if outcome is None:
         # Absolute weights of the holdings by instrument; equal weights if the decision gives none at all.
         weights: dict[str, float] = defaultdict(float)

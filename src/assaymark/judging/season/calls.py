@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonCla
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
 from assaymark.prompting import Parsed, PromptTemplate, choice, fence, prompt_template
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, Context, Decision, Evidence, Outcome, record
+from assaymark.records import JSON, Context, Decision, Evidence, Outcome, grouped, record
 
 if TYPE_CHECKING:
     from assaymark.judging.season.scoring import HorizonGrades
@@ -175,10 +175,9 @@ def outcome_calls(
     if problems:
         raise InputError("outcome", problems)
     numbers = {step.record_id: step.number for step in horizon.steps}
-    resolved: dict[int, list[Outcome]] = {}
-    for result in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
-        if result.resolved_at is not None and result.record_id in numbers:
-            resolved.setdefault(numbers[result.record_id], []).append(result)
+    known = (outcome for outcome in outcomes if outcome.resolved_at is not None and outcome.record_id in numbers)
+    ordered = sorted(known, key=lambda outcome: (outcome.horizon, outcome.source))
+    resolved = grouped(ordered, lambda outcome: numbers[outcome.record_id])
     if not resolved:
         return []
     template = season_template(OUTCOME_TEMPLATE)
@@ -270,11 +269,8 @@ def horizon_ledgers(
     lost += [(s, f"its context {s.context_id[:12]} is not among them") for s in steps if s.context_id not in contexts]
     if lost:
         raise InputError("horizon ledger", [Problem(f"record {step.record_id}", problem) for step, problem in lost])
-    shown: dict[str, list[HorizonStep]] = {}
-    for step in steps:
-        shown.setdefault(step.context_id, []).append(step)
     ledgers: dict[int, tuple[Evidence, ...]] = {}
-    for name, group in shown.items():
+    for name, group in grouped(steps, lambda step: step.context_id).items():
         material = ContextIndex.of(contexts[name])
         for step in group:
             decision = replace(by_id[step.record_id], rationales=step.texts)

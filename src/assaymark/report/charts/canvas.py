@@ -100,13 +100,15 @@ def picture(
                    width=width, height=height, class_=kind, **more)  # fmt: skip
 
 
-def views(name: str, title: str, desc: str, draw: Draw, wide: float = WIDE, *, mid: bool = False) -> tuple[str, str]:
-    """A figure for a screen (or half of one), and for a phone, after one for a tablet with ``mid``."""
-    frames = []
-    for kind, width in (("wide", wide), *((("mid", MID),) if mid else ()), ("narrow", NARROW)):
-        parts, height = draw(f"{name}-{kind[0]}", float(width))
-        frames.append(frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind))
-    return frames[0], "".join(frames[1:])
+def view(name: str, title: str, desc: str, draw: Draw, kind: str, width: float) -> str:
+    """A figure of one width."""
+    parts, height = draw(f"{name}-{kind[0]}", float(width))
+    return frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind)
+
+
+def views(name: str, title: str, desc: str, draw: Draw, wide: float = WIDE) -> tuple[str, str]:
+    """A figure for a screen (or half of one), and for a phone."""
+    return view(name, title, desc, draw, "wide", wide), view(name, title, desc, draw, "narrow", NARROW)
 
 
 def row_mark(parts: Sequence[Element], width: int, height: int) -> str:
@@ -166,7 +168,8 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
     size = 10.0 ** math.floor(math.log10(reach))
     step = step_size(reach, (size / 10, size / 5, size / 2, size, 2 * size, 5 * size), 6)
     step = max(step, 1.0) if reach >= 1 else step
-    inside = (k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1))
+    first = low if math.isclose(reach / step, round(reach / step)) else step * math.ceil(low / step)  # in even steps
+    inside = (first + k * step for k in range(math.floor((high - first) / step) + 1))
     return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 2), float(high))
 
 

@@ -151,7 +151,7 @@ ScoreBars = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
-def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, str]:
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, ...]:
     """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
@@ -182,7 +182,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], h
                 parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
-    return c.views(name, head, desc, draw, mid=True)
+    return *c.views(name, head, desc, draw), c.view(name, head, desc, draw, "mid", c.MID)
 
 
 ConventionRow = tuple[str, Bar, Bar | None, str, bool]
@@ -270,7 +270,7 @@ def stress_scatter(
         edge = down(100 * tolerance)
         parts: list[Element] = [
             hatch(f"{called}-h"), label(0, 14, "↑ Shallower", "tk"),
-            label(0, 31, fit("Deepest fall under stress, %", width, 12), "tk"),
+            label(0, 31, fit("Maximum drawdown under stress, %", width, 12), "tk"),
             rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
         ]  # fmt: skip
         for tick in (depth * at for at in range(math.ceil(top / depth - 1e-9), math.floor(bottom / depth + 1e-9) + 1)):

@@ -138,7 +138,7 @@ _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 def nav_figure(
     name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
-) -> tuple[str, str]:
+) -> tuple[str, str, str]:
     """Net asset values and drawdowns at every width; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
@@ -174,7 +174,7 @@ def nav_figure(
                 elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
         return elements, 340.0 if width > NARROW else 296.0
 
-    return c.views(name, title, desc, draw, mid=True)
+    return *c.views(name, title, desc, draw), c.view(name, title, desc, draw, "mid", c.MID)
 
 
 def _values_on(
@@ -311,7 +311,7 @@ def history_panels(
             label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
             label(min(max(x, left + half + 4), right - half), y, text, "tb tk halo", "middle"),
         ]  # fmt: skip
-        desc = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; deepest fall {text}, limit {percent(tolerance)}"
+        desc = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; maximum drawdown {text}, limit {percent(tolerance)}"
         if baseline is not None:
             desc += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"
         title = f"{model}: net asset value and fall from the peak"

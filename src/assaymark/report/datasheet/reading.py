@@ -33,9 +33,14 @@ GROUPS: Final[Mapping[str, str]] = {
 """The groups of the table of all measurements, in its order."""
 
 
+def quantity(name: str) -> Mapping[str, str]:
+    """The title and the group of a measurement; one that is not in the table of quantities comes last."""
+    return quantities("datasheet").get(name, {"title": clean(name, 60), "group": "more"})
+
+
 def title_of(name: str, log: bool = False) -> str:
     """The title of a measurement. A log's texts are not known to be equal, so no preference there is called false."""
-    kind = quantities("datasheet").get(name, {"title": clean(name, 60)})
+    kind = quantity(name)
     return (log and kind.get("title_in_log")) or kind["title"]
 
 
@@ -59,8 +64,7 @@ class DatasheetIndex(MeasurementIndex):
         condition, items = SAME if SAME in conditions or not conditions else min(conditions), []
         for m in sheet.measurements:
             # A log lacks what needs built texts; one sentence states that instead of many rows.
-            group = quantities("datasheet").get(m.name, {}).get("group")
-            built = group in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
+            built = quantity(m.name)["group"] in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)

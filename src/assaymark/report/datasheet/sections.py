@@ -326,6 +326,7 @@ def operating_point(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | N
 # Every measurement as a row, with the planted value for a built-in judge.
 
 
+_PLACES: Final[Mapping[str, int]] = {name: at for at, name in enumerate(quantities("datasheet"))}
 _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
@@ -352,7 +353,7 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
             Styled(reason or "no reason given", "un") if state else r.interval_words(m),
             n_words(m), (f"{method} ", chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(PageRow(cells, r.row_anchor(m), quantities("datasheet").get(m.name, {}).get("group", "more")))
+        rows.append(PageRow(cells, r.row_anchor(m), r.quantity(m.name)["group"]))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
@@ -407,11 +408,9 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
 
 
 def _row_order(measurement: Measurement) -> tuple[object, ...]:
-    labels = measurement.labels
-    delta = labels.get("delta", "")
+    labels, delta = measurement.labels, measurement.labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
-    other, kinds = labels.get("condition", "") != r.SAME, [*quantities("datasheet"), measurement.name]
-    kind = kinds.index(measurement.name)
+    kind, other = _PLACES.get(measurement.name, len(_PLACES)), labels.get("condition", "") != r.SAME
     return labels.get("prompt") == STRICT, kind, other, "variant" in labels, step, measurement.id
 
 

@@ -390,7 +390,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
                      for at, who in enumerate(names))  # fmt: skip
     dates = counted(sum(len(window.decisions) for window in index.run.windows), "date")
     title = f"Mean score by stage, with {percent(index.run.plan.level)} interval over {dates}; dotted: best possible"
-    wide, narrow = charts.column_chart("stages", names, columns, title, desc)
+    svgs = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
         ("Model", *(f"{name} {subtitle}" for name, subtitle, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
@@ -409,7 +409,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
             f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
-    return _half("stages", heading, lost, *notes, b.Figure(title, "", wide, narrow, table))
+    return _half("stages", heading, lost, *notes, b.Figure(title, "", svgs[0], svgs[1], table, mid=svgs[2]))
 
 
 def _conventions(index: BenchmarkIndex) -> b.Group | None:

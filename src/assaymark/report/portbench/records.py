@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Sc
 from assaymark.benchmark.questions.published import answer_text
 from assaymark.benchmark.scores import STAGES, CallExcerpt, DateResult, EpisodeResult, Stage, StageState
 from assaymark.portfolio.optimisers import Floats
-from assaymark.records import Measurement, content_id
+from assaymark.records import Measurement, content_id, grouped
 from assaymark.report import blocks as b
 from assaymark.report.page import Frame, file_stems
 from assaymark.report.portbench import index as bench
@@ -413,10 +413,7 @@ def extreme_answers(index: BenchmarkIndex) -> list[ModelAnswer]:
     """The worst and the best answered question of each model, template and condition."""
     chosen: list[ModelAnswer] = []
     for model, answers in index.run.answers.items():
-        groups: defaultdict[tuple[str, str], list[ScoredReply]] = defaultdict(list)
-        for scored in answers:
-            groups[scored.question.template, scored.condition].append(scored)
-        for some in groups.values():
+        for some in grouped(answers, lambda scored: (scored.question.template, scored.condition)).values():
             ranked = sorted(some, key=lambda scored: (scored.score.score, scored.question.id))
             chosen += [(model, ranked[at]) for at in sorted({0, len(ranked) - 1})]
     return chosen

@@ -95,10 +95,9 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(index.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     shown = list[b.Block]()
-    if (holdings := d.holdings(words, steps, _HELD)) is not None:
-        when = b.bold(words.say("decisions.held", day=words.day(index.run.last)))
-        cash, most = words.say("accounts.cash"), words.say("accounts.held")
-        shown.append(b.Prose((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
+    if (holdings := d.holdings(index.season, agent.name, _HELD)) is not None:
+        shares = f": {words.say('accounts.cash')} {holdings[1]}; {words.say('accounts.held')}: {holdings[2]}"
+        shown.append(b.Prose((b.bold(words.say("decisions.held", day=words.day(index.run.last))), shares)))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         columns = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
@@ -108,9 +107,8 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
              d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first = f"{index.path.removesuffix('.html')}/decisions.html"
-        whole = b.Prose(b.Linked(words.say("decisions.all", len(steps)), first))
-        shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
+        whole = b.Linked(words.say("decisions.all", len(steps)), f"{index.path.removesuffix('.html')}/decisions.html")
+        shown += [b.Table(columns, lines, frozenset((2,)), "", stacked=True, style="latest"), b.Prose(whole)]
     decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
     return b.Page(
         index.path, clean(agent.name, 120), facts, (earned, _graded(index), decided, _checked(index, places)),
@@ -137,20 +135,21 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
     item = index.get("season.excess", baseline=others[0].name)
     points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
-    more = words.say("earned.whole", len(navs[0]) - 1, baseline=baseline, points=points)
+    whole, more = words.say("earned.whole", len(navs[0]) - 1, baseline=baseline, points=points), ""
     if known(item):
         daily, ends = words.number(100 * item.value, 3, sign=True), bounds_of(item)
         if ends is None:
-            more += f" {words.say('earned.daily_alone', points=daily)}"
+            more = words.say("earned.daily_alone", points=daily)
         else:
             low, high = (words.number(100 * end, 3, sign=True) for end in ends)
             level = words.percent(item.level if item.level is not None else 0.95, 0)
             zero = "holds_zero" if ends[0] <= 0 <= ends[1] else "clear_of_zero"
             interval = words.say("earned.daily", item.n, points=daily, level=level, low=low, high=high)
-            more += f" {interval} {words.say(f'earned.{zero}')}"
+            more = f"{interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
-        more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", title, lead, (b.Prose(index.season.note(item, more), "cap"), account[0])), account[1]
+        more = words.say("earned.no_interval", why=words.term("state", item.state))
+    said = b.Prose((whole, " ", index.season.link(item, more)), "cap")
+    return b.Section("earned", title, lead, (said, account[0])), account[1]
 
 
 def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
@@ -171,7 +170,7 @@ def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
     if row.absent:
         sentence += f" {index.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
     first = index.get("season.composite", judge=usable[0].judge if usable else "")
-    judged = season.note(first, sentence)
+    judged = season.link(first, sentence)
     if row.total is None:
         return (judged,)
     bounds, tier = season.judged(place.agent, name), season.tier_range(place.agent, name)
@@ -179,12 +178,12 @@ def _points(index: AgentIndex, place: Rank[Phrase]) -> tuple[b.Inline, ...]:
     if not place.shown and bounds is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*bounds, *tier)), strict=True))
         total = index.say("head.range", len(usable), **ends)
-    return judged, " ", season.note(index.get(name), total)
+    return judged, " ", season.link(index.get(name), total)
 
 
 def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note, folder = index.words, list[b.Block](), index.season.note, index.path.removesuffix(".html")
+    words, blocks, link, folder = index.words, list[b.Block](), index.season.link, index.path.removesuffix(".html")
     if lines := index.lines[: -LAST_CARDS - 1 : -1]:
         unkept = index.say("ledger.partial") if index.run.partial else ""
         whole = b.Prose(b.Linked(index.say("ledger.all", len(index.lines)), f"{folder}/ledger.html"))
@@ -205,7 +204,7 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
             answer = index.say("reliability.answer", item.n, **numbers, failed=failed)
     elif item is not None:
         answer = index.say("reliability.none", why=words.term("state", item.state))
-    reliable = (note(item, answer), *some, more, judged)
+    reliable = (link(item, answer), *some, more, judged)
     # The look-ahead check, with each judge's answer if one found some.
     looked = [grade for grade in usable if grade.lookahead is not None]
     failed = sum(grade.lookahead != "pass" for grade in looked)
@@ -215,7 +214,7 @@ def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     else:
         key = "lookahead.found" if failed else "lookahead.clear"
         text = f"{parts[0]} {index.say(key, len(looked), failed=failed, count=words.few(len(looked)))}"
-        parts = [note(index.get("season.lookahead"), text)]
+        parts = [link(index.get("season.lookahead"), text)]
     for grade in looked if failed else ():
         mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
         reason, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
@@ -247,7 +246,7 @@ def _round_trips(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inli
     if grades := [grade.reasoning[TEMPORAL] for grade in usable if TEMPORAL in grade.reasoning]:
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(index.say("thrash.beside", low=low, high=high))
-    return index.season.note(item, " ".join(said_of))
+    return index.season.link(item, " ".join(said_of))
 
 
 _AXES: Final = ("reasoning", "evidence")

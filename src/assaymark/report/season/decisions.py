@@ -326,7 +326,7 @@ def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
             values = {"chance": words.percent(chance), "observed": words.percent(actual),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
             sentence = f"{sentence} {index.say('ledger.chance', **values)}"
-        lines.append(index.season.note(item, sentence))
+        lines.append(index.season.link(item, sentence))
     elif item is not None:
         lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
@@ -408,7 +408,7 @@ def account_figure(
               tuple(words.day(day, short=True) for day in days))  # fmt: skip
     ends = "; ".join(f"{name} {end}" for name, _, end, *_ in lines)
     desc = words.say("earned.desc", agent=lines[0][0], ends=ends, fall=falling[0]) if only else ends
-    wide, narrow = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
+    drawn = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
     navs = [(name, nav) for name, nav, *_ in lines]
     caption = words.say(
         "earned.caption_elsewhere" if index.run.source else "earned.caption",
@@ -420,7 +420,7 @@ def account_figure(
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
     heading = title if heading is None else heading
-    figure = b.Figure(heading, caption, wide, narrow, table, brush=brush, scales=scales, **shown)
+    figure = b.Figure(heading, caption, *drawn[:2], table, brush=brush, scales=scales, mid=drawn[2], **shown)
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 
@@ -429,14 +429,19 @@ def baseline_key(path: SeasonPath) -> str:
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
+def holdings(index: SeasonIndex, agent: str, most: int = _HELD) -> tuple[StepRecord, str, str] | None:
     """The last decision with a recorded portfolio, its cash share and its largest positions in words; or None."""
-    last = next((step for step in reversed(steps) if step.nav is not None), None)
+    words, closes = index.words, index.run.closes
+    last = next((step for step in reversed(index.run.steps.get(agent, ())) if step.nav is not None), None)
     if last is None:
         return None
     positions = last.book.positions.items() if last.book else ()  # without what rounding left, which prints as 0.00
-    owned = sorted(((symbol, n) for symbol, n in positions if abs(n) >= 0.005), key=lambda one: (-abs(one[1]), one[0]))
-    shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in owned[:most]]
+    whole = last.nav if closes else None
+    owned = sorted((-abs(n * closes.get(symbol, 1.0)), symbol, n) for symbol, n in positions if abs(n) >= 0.005)
+    shown = []
+    for _, symbol, n in owned[:most]:
+        size = words.say("accounts.units", size=words.amount(n, 0 if float(n).is_integer() else 2))
+        shown.append(f"{clean(symbol, 20)} {words.percent(n * closes[symbol] / whole) if whole else size}")
     shown += [words.say("accounts.held_more", len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
@@ -446,7 +451,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     """The holdings of each agent after its last decision, by name, and the latest decisions of all, newest first."""
     words, owned, latest = index.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     for name in index.agents:
-        if (last := holdings(words, index.run.steps.get(name, ()))) is not None:
+        if (last := holdings(index, name)) is not None:
             agent = b.Linked(clean(name, 60), index.pages[name])
             owned.append((agent, words.amount(last[0].nav or 0.0), *last[1:]))
     recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]

@@ -17,10 +17,10 @@ from assaymark.judging.season.record import AuditLine, StepRecord
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
-from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
+from assaymark.report.blocks import Filter, MeasurementIndex, by_name
 from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems
-from assaymark.text import MINUS, NBSP, clean, number, prose
+from assaymark.text import NBSP, clean, prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,7 @@ class SeasonRun:
     url: str = ""  # the address of the site, for feeds and previews
     publications: tuple[Mapping[str, Any], ...] = ()  # the verdicts of every publication, this one last
     records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, who, about) to address
+    closes: Mapping[str, float] = field(default_factory=dict)  # at which holdings are valued; empty if unknown
 
 
 _SENTENCE: Final = 900
@@ -195,9 +196,7 @@ class Language:
         >>> Language(english()).amount(-101260.5, 1)
         '−101,260.5'
         """
-        words = self.catalogue
-        signs = {ord(","): words.texts["format.thousands"], ord("."): words.decimal, ord(MINUS): words.minus}
-        return number(value, digits).translate(signs)
+        return self.catalogue.number(value, f",.{digits}f")
 
     def points(self, value: float) -> str:
         """Points out of 100 as a whole number, rounded half up as for bands."""
@@ -365,11 +364,6 @@ class SeasonIndex(MeasurementIndex):
     def href(self, item: Measurement | None) -> str:
         """The address of a measurement's row; empty for None."""
         return "" if item is None else self.links[item.id]
-
-    def note(self, item: Measurement | None, text: str) -> Inline:
-        """A sentence, followed by a link to the row of a measurement if that has a value."""
-        link = self.link(item, self.words("measured.open"))
-        return (text, " ", link) if isinstance(link, Linked) else text
 
     def record(self, kind: str, who: str, about: str) -> str:
         """The address of a record, relative to the folder of the language; empty if it has no page."""

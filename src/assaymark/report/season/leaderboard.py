@@ -138,7 +138,7 @@ def season_leaderboard(index: SeasonIndex) -> b.Section:
         note = words("board.unresolved") if place.first != place.last else ""
         band, spread = band_words(row, words, place.shown), index.tier_range(place.agent, _TOTAL)
         # The range of the whole tier, for an agent that shares it.
-        tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
+        tier = words("board.tier", ends=lowest_to_highest(words, spread)) if note and spread else ""
         # Judges of an agent without a usable answer grade an empty record.
         silent = row is not None and row.state == SILENT
         graded = any(grade.composite is not None for grade in index.grades[place.agent]) and not silent
@@ -204,7 +204,7 @@ def total_words(index: SeasonIndex, place: Rank[Phrase]) -> str:
     if row is None or row.total is None:
         return ""
     spread = index.judged(place.agent, _TOTAL)
-    text = index.words.number(row.total) if place.shown or spread is None else lowest_to_highest(spread)
+    text = index.words.number(row.total) if place.shown or spread is None else lowest_to_highest(index.words, spread)
     return index.link(index.get(_TOTAL, agent=place.agent), text)
 
 
@@ -281,7 +281,7 @@ def judged_cells(index: SeasonIndex, place: Rank[Phrase]) -> list[tuple[str, str
     def gave(name: str, axis: str = "") -> str:
         """The points by judge, from lowest to highest; an empty record was not graded."""
         spread = None if row is None or silent else index.judged(agent, name, axis)
-        return none if spread is None else b.Linked(lowest_to_highest(spread), f"{index.pages[agent]}#graded")
+        return none if spread is None else b.Linked(lowest_to_highest(words, spread), f"{index.pages[agent]}#graded")
 
     item, outcome = index.get("season.outcome", agent=agent), gave("season.outcome")
     if not silent and (item is None or item.value is None):
@@ -293,7 +293,7 @@ def judged_cells(index: SeasonIndex, place: Rank[Phrase]) -> list[tuple[str, str
         if row.efficiency is not None:
             spread = index.judged(agent, "season.efficiency")
             # It is in proportion to the total.
-            text = lowest_to_highest(spread) if spread and not place.shown else str(round_points(row.efficiency))
+            text = lowest_to_highest(words, spread) if spread and not place.shown else str(round_points(row.efficiency))
             quick = index.link(index.get("season.efficiency", agent=agent), text)
     cells = (gave("season.axis", "reasoning"), gave("season.axis", "evidence"), outcome, quick)
     return list(zip(axis_heads(index), cells, strict=False))
@@ -313,10 +313,10 @@ def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> s
     return words("board.band.single" if judged.state == "single judge" else "board.band.agreed", band=name)
 
 
-def lowest_to_highest(values: Iterable[float]) -> str:
-    """The range of the judges in whole points, with a dash because it is not an interval."""
-    numbers = sorted(map(round_points, values))
-    return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
+def lowest_to_highest(words: Language, values: Iterable[float]) -> str:
+    """The range of the judges in whole points."""
+    first, *_, last = *(points := sorted(map(round_points, values))), points[-1]
+    return str(first) if first == last else words.range(first, last)
 
 
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:

@@ -41,7 +41,6 @@ def panel_page(index: SeasonIndex) -> b.Page:
     preference, changes, floors = preference_table(index), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     # The judges' agreement on bands, over records of single periods.
     item, ends = index.get("season.kappa"), ""
-    measured_at = index.href(item)
     if not known(item):
         kappa = words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
     else:
@@ -87,12 +86,12 @@ def panel_page(index: SeasonIndex) -> b.Page:
         for id, name, table, missing in (("self-preference", "preference", preference, "nobody"),
                                          ("without", "without", without, "none"), ("noise", "noise", noise, "none"))
     )  # fmt: skip
-    open_: b.Inline = (kappa, *((" ", b.Linked(words("measured.open"), measured_at)) if measured_at else ()))
     return b.Page(
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
-            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Prose(words("agreement.note")))),
+            b.Section("agreement", words("agreement.title"), b.Linked(kappa, index.href(item)),
+                      (agreed, b.Prose(words("agreement.note")))),
             *people_sections(index), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(index), *b.notes((records,)))),
         ),
@@ -129,7 +128,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     columns = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
-    yield b.Table(columns, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
+    yield b.Table(columns, tuple(rows), frozenset((2,)), "", stacked=True, style="jury")
     rows = []
     for agent in index.agents:
         row, ends = index.rows.get(agent), index.judged(agent, "season.composite")
@@ -148,7 +147,7 @@ def _tables(index: SeasonIndex) -> Iterator[b.Table]:
         scored = [(agent, value) for agent in index.agents for value, who in judged_points(index, agent) if who == at]
         scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in scored)
         points += [JudgeWords(at, clean(judge.name, 60), scores)] if scores else []
-    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
+    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr",
                   styles=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 

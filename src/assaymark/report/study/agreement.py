@@ -162,7 +162,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
             states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
-    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
+    columns = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Reverse without one")
     families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:

@@ -454,7 +454,7 @@ def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> st
         "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
-            "Give the judges a rubric that asks for facts, and grade the control texts again: \0", controlled, panel),
+            "Give the judges a rubric that asks for facts, and grade the control texts again: \0.", controlled, panel),
         "datasheets": (f"Replace {t.listing(failing) or 'the judge'} with a judge that passes the test: \0.",
                        decided, max(len(failing), 1)),
         "human_anchor": (
@@ -529,8 +529,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     if not shared and table is not None:
         makers = "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
     terse, item = t.listing(mostly_terse(index)), index.get("score.length_correlation")
-    value = "how length moves scores could not be excluded"
-    value = f"length and score correlate at {number(item.value)}" if known(item) else value
+    shown = f"length and score correlate at {number(item.value)}" if known(item) else "length may play a part"
     bad = [c for c in controls(index) if c.outcome not in GOOD]
     style = "; ".join(f"{c.name} {gate_words(c)}, {c.result}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
@@ -542,7 +541,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
         "family": ("Some rankings rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
-        "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
+        "length": ("Score follows length", shown + (f"; most texts of {terse} are very short" if terse else "")),
         "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
         "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(index)),
         "lead": ("Only one agent can rank first", "a first rank means above every other agent"),
@@ -568,7 +567,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    fixes = {"lead": "Whatever helps the single rankings.", "untested": "More decisions in more market regimes.",
+    fixes = {"lead": "See the limits of its pairs.", "untested": "More decisions in more market regimes.",
              "difference": larger, "family": fix_words(index, "own_family")}  # fmt: skip
     limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):

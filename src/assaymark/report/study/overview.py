@@ -157,11 +157,13 @@ def _tiers_section(index: RunIndex) -> b.Section:
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
-            widths = {"wide": WIDE, "mid": MID, "narrow": NARROW} if not reason else {"wide": WIDE, "narrow": NARROW}
-            wide, *rest = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width), kind,
-                                      reason) for kind, width in widths.items())  # fmt: skip
+            wide, narrow, mid = (
+                tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width), kind, reason)
+                for kind, width in (("wide", WIDE), ("narrow", NARROW), ("mid", MID))
+            )
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
-            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, "".join(rest), values=values))
+            ranks, tablet = _ranks_words(index, AGGREGATE), "" if reason else mid
+            blocks.append(b.Figure(title, ranks, wide, narrow, values=values, mid=tablet))
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
             kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
@@ -179,10 +181,7 @@ def _tiers_section(index: RunIndex) -> b.Section:
         blocks += [*_quotes(cuts), *(b.Prose(s) for s in (best_agents(index),) if s), *small, *_quotes(flips, cuts)]
     else:
         blocks += small
-    key = (
-        "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
-        "it is shown. Half fill: supported only with a condition. "
-    )
+    key = "Square: an agent’s score. Box: a tier from end to end; its agents cannot be ranked. Half fill: a condition."
     return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(index), (*blocks, b.Prose(key)))
 
 

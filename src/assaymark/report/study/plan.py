@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 from assaymark.plan import OrderTest
@@ -61,78 +63,7 @@ NEVER_SAID: Final = (
     "Which agent invests best, or will earn more. That a rank would hold under another rubric, in another market, or "
     "in clusters unlike these."
 )
-_MEANINGS: Final[Mapping[str, str]] = {
-    "rubric.scale": "lowest and highest score",
-    "rubric.agreement": "what agreement is measured by: kappa of categories, or the intraclass correlation of scores",
-    "gates.publish": "least κ for a headline", "gates.halt": "least κ for any claim",
-    "gates.format_min_records": "records a format needs for a gate of its own",
-    "gates.format_min_clusters": "clusters a format needs for a gate of its own",
-    "gates.repetition_stability": "least repetition stability of a judge asked more than once",
-    "inference.test": "test of a pair: moderated cluster t, or with each pair’s own variance alone",
-    "inference.alpha": "error rate of all ranking claims together, and of all claims within the margin together",
-    "inference.aggregate_share": "part of α that the overall score is tested at, where dimensions are claimed, too",
-    "inference.margin": "difference that counts as none, as a part of the scale’s range",
-    "inference.cluster_order": "whether clusters follow each other in time; none set: if their names end in dates",
-    "inference.level": "level of every interval",
-    "inference.resamples": "resamples of the cluster bootstrap; none set means 10,000",
-    "inference.ddof": "degrees of freedom in repetition stability",
-    "inference.mde_sd": "assumed standard deviation of a paired difference, before there are data",
-    "inference.mde_power": "power at which the smallest detectable difference is computed",
-    "inference.allow_hopeless": "whether a plan that can never reject may be locked",
-    "stability.rho": "rank correlation without a family below which the held-out judge is asked",
-    "stability.probe": "held-out judge, asked about the pairs that reverse without a family",
-    "cells.alpha": "level of cell A’s one-sided test",
-    "cells.substance": "points within which cell B counts as scored on substance",
-    "cells.verbosity": "points below which cell B shows a bias to length, if significant",
-    "cells.halo": "points from which a cell is scored without the family that wrote it",
-    "cells.terse_tokens": "words below which a rationale is terse",
-    "cells.terse_share": "share of terse rationales above which an agent counts as mostly terse",
-    "cells.contaminates": "scores that a failing cell A takes with it; none set means all",
-    "datasheets": "limits of the judges’ own tests; none set means none is demanded",
-    "datasheets.dark_current": "most preferences between two empty or identical texts",
-    "datasheets.positional": "most verdicts that change with the position of a text",
-    "datasheets.threshold": "largest difference that a judge may need to see one",
-    "datasheets.vacuum_score": "highest score of a text without content",
-    "datasheets.slope": "least points for a further requirement met",
-    "datasheets.verbosity": "most points for 100 words of filler",
-    "datasheets.on_failure": "the most that claims may be where a judge misses a limit",
-    "missing.per_judge": "share of its records that a judge may lack",
-    "missing.per_agent": "share of one agent’s records that a judge may lack",
-    "missing.on_excess": "what is done with a judge that lacks more",
-    "human.grades": "file of people’s grades; it may come after the judging",
-    "human.sample": "cycles drawn for people to grade",
-    "human.pass": "grade from which a text passes; none set means 62.5 % of the scale",
-    "human.double": "share of the drawn cycles that two people grade",
-    "contamination": "clusters after the training cutoff; none set means no probe",
-    "contamination.post_cutoff": "clusters after the training cutoff",
-    "anchor_probe": "texts graded again under another rubric; none set means no probe",
-    "anchor_probe.judge": "judge that grades again", "anchor_probe.rubric": "rubric it grades under",
-    "anchor_probe.sample": "texts it grades again", "claims.first": "whether every “ranks first” is a candidate",
-    "claims.pairs": "whether every ranking of two agents is a candidate",
-    "claims.within": "whether every “within the margin of each other” on the overall score is a candidate",
-    "claims.cells": "whether each control cell is a candidate",
-    "claims.length": "properties of the texts at which a headline has to hold when they are equal",
-    "claims.distinct": "correlation with the overall impression from which a dimension is not told apart",
-    "claims.judges": "any: a headline has to hold for other judges, too",
-    "claims.dimensions": "scores that claims are made on; none set means all",
-    "records.derivations": "kinds of record that are judged",
-    "records.exclude_flags": "records with these flags are left out",
-    "records.agents": "agents that take part; none set means all",
-    "records.keep_names": "names that blinding leaves in place", "rubric.name": "rubric the judges apply",
-    "rubric.weights": "weights of the aggregate; none set means equal",
-    "substrate.source": "market that the cycles are cut from", "substrate.seed": "seed of the market and of the cuts",
-    "substrate.regimes": "regimes, which are the clusters of inference", "substrate.cycles": "cycles of each regime",
-    "substrate.bars": "one-minute bars of each cycle",
-    "substrate.windows": "days of each regime, for bars from a file",
-    "substrate.date_probe": "acceptance test that the material does not say when it is from",
-    "controls.cell_a": "verbose, confident and wrong texts", "controls.cell_b": "terse and correct texts",
-    "controls.paraphrase": "honest texts in other words", "controls.fact_flip": "honest texts with one number changed",
-    "controls.length_matched": "honest texts brought to another length",
-    "controls.length_tokens": "that length, in words",
-    "controls.family": "family in whose name the cells are composed", "controls.style": "house style of the cells",
-    "oracle": "whether the arithmetic of every book is recomputed and the judges held against it",
-    "seed": "seed of everything random",
-}  # fmt: skip
+_MEANINGS: Final = tomllib.loads((files("assaymark.report.study") / "fields.toml").read_text(encoding="utf-8"))
 NOT_PREREGISTERED: Final = "The scores had been seen when the plan was locked, so no claim is a headline."
 _TESTS: Final[Mapping[OrderTest, str]] = {
     "moderated-t": "moderated cluster t",

@@ -19,7 +19,7 @@ from assaymark.report.inputs import KAPPA, RunIndex, TableView
 from assaymark.report.study.checks import binding_fields
 from assaymark.report.study.controls import people_words
 from assaymark.report.text import known
-from assaymark.text import clean, count, number, prose
+from assaymark.text import clean, count, number, percent, prose
 
 WINS: Final = "share of wins"
 """The score of pairs, as `check` names it; next to other scores, that of pairs seen by the same judges."""
@@ -114,7 +114,8 @@ def judges_section(index: RunIndex) -> b.Section:
          *(column[judge.name] for _, column in columns))
         for judge in panel
     )  # fmt: skip
-    table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
+    plain = frozenset(at for at, (head, _) in enumerate(columns, start=1) if head in ("Mean score", "Missing scores"))
+    table = b.Table(("Judge", *(head for head, _ in columns)), rows, plain, summary="", stacked=True, style="tests")
     blocks.append(_folded(len(panel), table))
     if sentence := spread_words(index):
         blocks.append(b.Prose(sentence, "cap"))
@@ -187,7 +188,7 @@ def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, 
         item = index.get("missing.share", judge=name)
         if item is not None and item.value:
             lacking, asked = item.detail.get("lacking"), item.detail.get("records")
-            some = f"{item.value:.1%}"
+            some = percent(item.value, 1)
             if isinstance(lacking, int) and isinstance(asked, int):
                 some = f"{count(lacking)} of {count(asked)}"
             missing[name] = f"{some}, left out" if is_left_out(index, name) else some
@@ -216,10 +217,10 @@ def pairs_words(index: RunIndex) -> str:
 def position_words(table: TableView) -> str:
     """The share of pairs that the position decided, over the judges."""
     shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
-    ends = f"{shares[0]:.1%} of pairs"
+    ends = f"{percent(shares[0], 1)} of pairs"
     if shares[0] < shares[-1]:
-        ends = f"{shares[0]:.1%} to {shares[-1]:.1%} of pairs, depending on the judge"
-    return f"The same position won both orders of {ends}; 0% if the texts alone decide."
+        ends = f"{percent(shares[0], 1)} to {percent(shares[-1], 1)} of pairs, depending on the judge"
+    return f"The same position won both orders of {ends}; {percent(0.0)} if the texts alone decide."
 
 
 def split_pairs(index: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
@@ -295,13 +296,11 @@ def orders_section(table: TableView) -> b.Section:
     """Position bias by judge, from pairs shown in both orders."""
     columns = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
+    parts = ("same_text", "both"), ("same_place", "both"), ("first_place", "same_place"), ("one_tie", "both")
     rows = tuple(
-        (clean(judge, 60), count(counts["both"]), f"{counts['same_text'] / counts['both']:.1%}",
-         f"{counts['same_place'] / counts['both']:.1%}",
-         f"{counts.get('first_place', 0) / counts['same_place']:.1%}" if counts["same_place"] else "none",
-         f"{counts['one_tie'] / counts['both']:.1%}")
-        for judge, counts in sorted(table.orders.items())
-    )  # fmt: skip
+        (clean(judge, 60), count(n["both"]), *(percent(n.get(x, 0) / n[of], 1) if n[of] else "none" for x, of in parts))
+        for judge, n in sorted(table.orders.items())
+    )
     orders = b.Table(columns, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    blocks = (_folded(len(rows), orders),)
-    return b.Section("orders", "Does the order in which texts are shown decide?", position_words(table), blocks)
+    title = "Does the order in which texts are shown decide?"
+    return b.Section("orders", title, position_words(table), (_folded(len(rows), orders),))

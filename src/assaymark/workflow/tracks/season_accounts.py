@@ -62,9 +62,9 @@ class AccountDay:
 
 def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...]:
     """Return the corporate actions due on a day: those since the last close, on days with a bar."""
-    if name not in day.quotes or name not in marks:
+    if name not in day.actions or name not in day.quotes or name not in marks:
         return ()
-    return tuple(one for one in day.actions.get(name, ()) if marks[name][1] < str(one.ex_date) <= str(day.date))
+    return tuple(one for one in day.actions[name] if marks[name][1] < str(one.ex_date) <= str(day.date))
 
 
 def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
@@ -206,15 +206,14 @@ def audit_day(
         worth, actions = Account(0.0, {name: 1.0}), due_actions(name, day, marks)
         for action in actions:
             worth = worth.acted(name, action.split, action.dividend)
-        move = abs(math.log(worth.nav({name: close}) / price))
+        move = abs(math.log((worth.nav({name: close}) if actions else close) / price))
         if move <= _JUMP:  # nearly always, so that the median move is rarely computed
             continue
         closes = day.bars["close"][:, day.universe.index(name)]
         moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
         if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
             continue
-        causes = "; ".join(map(str, actions))
-        reason = f"not explained by {causes}" if causes else "explained by no action"
+        reason = f"not explained by {'; '.join(map(str, actions))}" if actions else "explained by no action"
         kind = "fill" if name in traded else "position"
         mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {marked}, {reason}"])
         counts[kind][1] -= name not in failed

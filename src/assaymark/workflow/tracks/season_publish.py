@@ -44,6 +44,7 @@ from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks import season_records as rows
+from assaymark.workflow.tracks.season_day import read_journal
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -212,7 +213,8 @@ def decide_judged_season(
     names = map(certificate_name, verdicts)
     runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, certificates), strict=True)))
     runs.write_json(folder.verdicts, file)
-    run = season_run(stored, material, judged, measurements, table, decided, lie)
+    run, (done, _) = season_run(stored, material, judged, measurements, table, decided, lie), read_journal(folder)
+    run = replace(run, closes={name: close for name, (close, _) in done[-1].record["marks"].items()} if done else {})
     current = folder.publications / f"{run.last}.json"
     current.parent.mkdir(exist_ok=True)
     runs.write_json(current, verdict_records(index.SeasonIndex.of(run)))
