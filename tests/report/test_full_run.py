@@ -74,7 +74,7 @@ def rows_of(index):
 FOUND = (
     ("Overall κ gate", "κ 0.64 (0.56 to 0.71), bootstrap 0.60 to 0.68", "Enough for claims on the overall score."),
     ("Per-dimension gate", "limits κ 0.23 (0.15 to 0.30), bootstrap 0.19 to 0.27", "No headline on limits."),
-    ("Order procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
+    ("Ranking procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
     ("Leave-one-family-out", "judge family quay ρ 0.30", "4 of 7 significant pairs hold and 3 reverse without one."),
     ("Own-family judges", "north-1 0.31 (0.21 to 0.41)", "0 of 7 significant pairs rest on it."),
     ("Equal length", "0.04 points a doubling", "7 of 7 significant pairs remain at equal length."),
