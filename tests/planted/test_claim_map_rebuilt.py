@@ -267,7 +267,7 @@ def test_section_5_3_what_stands_behind_worked_verdict_2():
     verdict = decide(above("qwen3", "gemini").claim, known, rules, "hash")
     assert (verdict.stability_status, verdict.stability.state) == ("tie-class", "reversed-without")
     assert verdict.stability.families == ("anthropic",)
-    assert "turns without" in verdict.reasons[1]
+    assert "reverses without" in verdict.reasons[1]
     assert verdict.reasons[1].endswith("anthropic. The held-out judge deepseek was asked; its interval contains 0.")
     unasked = decide(above("gemini", "gpt").claim, known, rules, "hash")
     assert unasked.stability_status == "judge-dependent", "the outside judge never compared the two"
