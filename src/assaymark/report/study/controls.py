@@ -305,7 +305,7 @@ def _anchors(index: RunIndex) -> list[Measurement]:
 
 
 def anchor_section(index: RunIndex) -> b.Section:
-    """The rubric-wording ablation. Pairs that change rank are counted, not named: neither order is supported here."""
+    """The rubric-wording ablation. Pairs that change order are counted, not named: neither order is supported here."""
     shifts, title = _anchors(index), "Do the anchors carry the score?"
     measured = [m for m in shifts if m.value is not None]
     if not measured:
@@ -339,7 +339,7 @@ def anchor_section(index: RunIndex) -> b.Section:
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(index.run.rubric.name, 60)}, the same "
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
-    columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change rank", "n")
+    columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
     table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
     figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
