@@ -243,7 +243,7 @@ def test_what_does_not_fit_together_is_refused():
     assert text.count("no such round") == 1
     assert f"line 2, round_id: a record without a context: no such round (got '{FAR}') and 2 more" in text
     empty = {**packed([context()], [record(), *other]), "contexts.jsonl.gz": b"\n"}
-    with pytest.raises(InputError, match=r"^capitalbench: contexts\.jsonl\.gz: contains no round: no line"):
+    with pytest.raises(InputError, match=r"^capitalbench: contexts\.jsonl\.gz: contains no round: every line is empty"):
         import_capitalbench(empty)
 
 
@@ -273,7 +273,7 @@ EVIDENCE = "universe_quality_evidence.json"
     (TABLE, RETURNS.replace("SP500,SPY,S&P 500,equity", "SP500,SPY").replace("GOLD,IAU,Gold,commodity", "GOLD,IAU"),
      r"(?s)line 2: has 12 cells \(the header has 14\).*line 3: has 12 cells \(the header has 14\)"),
     (EVIDENCE, "{}", r"universe_quality_evidence\.json, "),
-    (EVIDENCE, quality().replace("GOLD", "TULIPS"), r"rows\.option_id: is none"),
+    (EVIDENCE, quality().replace("GOLD", "TULIPS"), r"rows\.option_id: is not one of the round's options"),
     (EVIDENCE, quality().replace("GOLD", "SP500"), r"rows\.option_id: occurs twice"),
 ])  # fmt: skip
 def test_a_broken_round_is_named(name, text, message):

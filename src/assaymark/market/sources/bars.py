@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -127,7 +128,9 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     exceptions = client.exceptions
     try:
         last = request.last(asking.now) + timedelta(days=1)
-        with service.ignore_deprecations("yfinance"):
+        with warnings.catch_warnings():
+            for outdated in (DeprecationWarning, FutureWarning):  # in the client's code, which we cannot change
+                warnings.filterwarnings("ignore", category=outdated, module=r"yfinance(\.|$)")
             ticker = client.Ticker(symbol, session=session)
             frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
             answer = ticker.get_history_metadata(repair=False)

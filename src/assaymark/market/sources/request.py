@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
@@ -142,15 +140,6 @@ def load_client(name: str, extra: str) -> Any:
         raise InputError(
             f"source {extra}", [f"needs a library that is not installed{missing}: pip install 'assaymark[{extra}]'"]
         ) from None
-
-
-@contextmanager
-def ignore_deprecations(client: str) -> Iterator[None]:
-    """Suppress deprecation warnings about the code of a client library, which we cannot change."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=DeprecationWarning, module=rf"{client}(\.|$)")
-        warnings.filterwarnings("ignore", category=FutureWarning, module=rf"{client}(\.|$)")
-        yield
 
 
 SECRETS = ("api_key", "token")
