@@ -23,7 +23,6 @@ def measured(
     excess: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[Measurement]:  # fmt: skip
     """A season whose judges gave these composites, in every period the same.
-
     ``pairs`` overrides parts of single contrasts: ``value``, ``p``, ``floor``, ``drop_p``, ``near`` (p of equivalence),
     ``recusal`` (value and p of the recusal contrast), ``length`` (p at equal length), ``others`` (p with judges as a
     sample). ``families`` False puts all judges into one family. ``excess`` gives the mean daily difference from equal

@@ -24,7 +24,6 @@ def all_well(key: str, times: int) -> str | None:
 @dataclass
 class House:
     """The batches of a folder. ``polls`` is how often a batch is still running when it is looked at.
-
     ``extra`` results come before those of a batch, ``refuse`` are the states in which the next batches end, the
     connection breaks once after ``cut`` results, and ``submit_errors`` are what the next submissions raise, each with
     whether the batch arrived all the same."""

@@ -108,7 +108,6 @@ def _plain(value: Any, dropped: Set[str]) -> Any:
 
 def _float(value: float) -> str:
     """Nine significant digits, and 0 for what is below 1e-12.
-
     A rebuilt sum may add in another order, and another processor or BLAS does: that moves p-values of length contrasts
     by up to 2e-12 of itself (measured, without AVX), and leaves 1e-16 where there was 0. Of twelve digits the last then
     turns in eleven artefacts, of nine in none. Another formula, seed or rounding moves more than that."""

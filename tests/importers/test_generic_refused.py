@@ -174,6 +174,7 @@ def test_constraints_are_part_of_their_context_and_no_place_for_outcomes():
 def test_a_map_is_refused_in_our_words():
     for text, said in (
         (MAP + f"x = {'1' * 5000}\n", r"map\.toml: not TOML: a number with too many digits"),
+        (MAP + f"x = {'[' * 9999}\n", r"map\.toml: not TOML: .* or tables too deep"),
         (MAP.replace('"why"', '"exit_text"'), r"^(?!.*got)map\.toml: column 'exit_text' names an outcome: wh"),
         (MAP.replace('version = "1"', 'weight_unit = "bps"'),
          r"weight_unit: must be 'fraction' or 'percent' \(got 'bps'\)"),

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import count
 
 import numpy as np
+from made_cells import band
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -62,12 +63,6 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
-
-
-def band(n: int, rate: float) -> tuple[int, int]:
-    """The central 99.9 % of a binomial count: what ``n`` studies give if the true rate is ``rate``."""
-    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
-    return int(low), int(high)
 
 
 def in_band(count: int, n: int, rate: float) -> bool:
@@ -248,7 +243,6 @@ def calibration(
     plan: Study, *, spread: float, pilots: int, studies: int, budget: int, seed: int
 ) -> tuple[float, float]:
     """Mean predicted and mean real share of extended studies that reach the next level, over pilot studies.
-
     A pilot has three agents whose levels have the standard deviation ``spread``, and a leader that cannot be claimed
     yet. It is planned by `plan_calls_report` and then extended ``studies`` times from its truth, under the recommended
     one of the options that add cycles."""

@@ -22,7 +22,6 @@ UNTIMED = DecisionTime(None, 0, 0, "no measured time")
 @dataclass(frozen=True)
 class World:
     """What is true of a season.
-
     ``quality`` are the agents' hidden scores in points. All else are standard deviations in points: ``weeks`` of an
     agent between periods, with the lag-1 correlation ``serial``, ``noise`` of a judge between gradings of one text,
     ``decisions`` of an agent between replicates, ``taste`` of a judge for an agent in all of its periods. ``favour`` is

@@ -164,7 +164,6 @@ def test_table_6_left_censored_threshold(judge, sheets):
 
 def test_table_6_threshold_of_llama(sheets):
     """4.0000 [2.7143, 4.0000], n = 300. Only the counts at steps 1 and 5 are printed, so only this much follows.
-
     19/7 lies between grid points, so the curve is read between its knots; then a threshold of exactly 4 needs the fit
     to reach 75 % exactly there, as 30 of 40 do. That the upper end is no larger than the estimate is not what a
     bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say."""

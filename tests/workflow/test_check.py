@@ -703,6 +703,7 @@ def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tm
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
     assert "range of the judges; no order on it was tested" in pages
+    assert "Of 6 significant differences on the overall score, none was tested for own families and length." in pages
 
 
 def test_a_small_table_is_said_on_about_one_screen(tmp_path, capsys):

@@ -208,7 +208,7 @@ def is_large(path: Path) -> bool:
     """True if a Parquet file, or those of a folder together, have enough rows to be read in parts."""
     rows = 0
     for file in path.rglob("*.parquet") if path.is_dir() else (path,):
-        with suppress(pa.ArrowException, OSError):  # the reader reports the problem
+        with suppress(pa.ArrowException, OSError, UnicodeEncodeError):  # the reader reports the problem
             rows += pq.read_metadata(file).num_rows if is_parquet(file) else 0
     return rows >= STREAMED_FROM
 

@@ -38,7 +38,6 @@ class Held:
 @dataclass
 class Host:
     """Base of the fake providers: their batches, bills, and misbehaviour.
-
     ``verdict`` returns the outcome of a call at its n-th attempt: None for a reply, ``busy``, ``bad``, ``flagged``,
     ``expired`` or ``nothing``; ``polls`` is the number of polls at which a batch is still running. ``more_lines``
     precede the results, ``said`` are answers to the next requests, and ``whole`` objects that were sent, by type."""

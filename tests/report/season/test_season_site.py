@@ -186,7 +186,7 @@ def test_an_unsupported_pair_is_listed_without_its_direction():
     assert "8.2" not in page
     assert "difference over periods (Alder and Fir) : not shown" in page
     rows = words(made_pages["measurements.html"])
-    assert "Difference over periods Alder and Fir not shown: no supported order" in rows
+    assert "Difference over periods Alder and Fir not shown: no supported ranking" in rows
     assert "8.2" not in rows
 
 

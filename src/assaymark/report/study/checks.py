@@ -165,7 +165,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
                 maker = index.link(alone, f"{maker}: {t.difference(alone)}")
         else:
-            basis = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            basis = f"{'' if items else 'rankings that rest on '}judges from the agents’ own makers; without them"
             basis += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
             maker = {
                 "clear": "no judge shares a family with the agents",
@@ -286,12 +286,11 @@ def explanations_section(index: RunIndex) -> b.Section:
     overall, passed, distinct, lags = significant(index), [], [], []
     for dimension in index.dimensions:
         if resolved := significant(index, dimension):
-            makers, length, apart, others = (
-                Counter(getattr(v, name) for v in resolved)
-                for name in ("own_family", "length", "distinct", "other_judges")
-            )
+            fields = "own_family", "length", "distinct", "other_judges"
+            makers, length, apart, others = (Counter(getattr(v, name) for v in resolved) for name in fields)
             passed.append((
-                index.title(dimension), count(len(resolved)), count(makers["clear"]),
+                index.title(dimension), count(len(resolved)),
+                "not tested" if makers["unknown"] == len(resolved) else count(makers["clear"]),
                 "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
@@ -300,18 +299,16 @@ def explanations_section(index: RunIndex) -> b.Section:
         item = index.get("order.autocorrelation", dimension)  # the similarity of neighbouring clusters
         rhos = [value for lag in item.detail.get("lags", ()) if (value := t.as_float(lag)) is not None] if item else []
         if item is not None and rhos:
-            flag = t.detail_of(item, "flag")
-            phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
+            flag, shown = t.detail_of(item, "flag"), "" if item.detail.get("flagged") else "not shown to "
             cells = [*map(t.signed, rhos[:_LAGS]), *[""] * (_LAGS - len(rhos))]
-            end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
+            end = f"{shown}follow each other" + ("" if flag is None else f" (above {number(flag)} needed)")
             lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
     for item in distinct_items(index):
         result = t.state_words(item) if item.value is None else "yes" if is_distinct(index, item) else "no"
         distinct.append((index.title(item.labels["dimension"]), index.link(item, t.as_text(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
     liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
-              for m in index.all("judge.own_family", AGGREGATE)
-              if m.labels["judge"] != "common"]  # fmt: skip
+              for m in index.all("judge.own_family", AGGREGATE) if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         makers, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -322,7 +319,10 @@ def explanations_section(index: RunIndex) -> b.Section:
         }
         parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {phrase}" for phrase, n in numbers.items() if n]
         answer = f"Of {t.counted(len(overall), 'significant difference')} on the overall score, "
-        answer += f"{t.listing(parts)}." if parts else "none is explained by own families or length."
+        missed = {"own families": makers["unknown"], "length": length["not-tested"]}
+        none = t.listing([noun for noun, n in missed.items() if n == len(overall)])
+        none = f"none was tested for {none}." if none else "none is explained by own families or length."
+        answer += f"{t.listing(parts)}." if parts else none
     titled = (
         ("How many significant differences pass each check?", b.table_of(
             ("Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
@@ -538,7 +538,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     wording = {
         "agreement": (f"The judges agree too little on {many}",
                       f"agreement {', '.join(map(index.gating_words, weak))}; {needed}"),
-        "family": ("Some orders rest on one judge family",
+        "family": ("Some rankings rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
         "length": ("Score follows length", shown + (f"; most texts of {terse} are very short" if terse else "")),
