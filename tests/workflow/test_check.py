@@ -699,6 +699,7 @@ def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tm
     text = " ".join(capsys.readouterr().out.split())
     assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
     assert "5.00 (no interval)" in text
+    assert "judges agree on every answer; copies of one count as several: claude-3 and gpt-4o" in text
     assert "too close" not in text, "all pairs are ranked"
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
