@@ -67,7 +67,7 @@ COUNTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.
 CEILINGS = {
     "lines of source": 91_408, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
     "functions": 4_661, "records": 443, "keywords that repeat a name": 598, "private functions with one use": 247,
-    "lines of tests": 70_061, "lines of documentation": 7_479,
+    "lines of tests": 70_048, "lines of documentation": 7_479,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip
 

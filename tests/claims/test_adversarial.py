@@ -44,13 +44,13 @@ def test_a_failing_cell_a_contaminates_every_claim_that_the_plan_lets_it_touch()
     assert any("the plan lets this touch d1 only" in reason for reason in found[FIRST].reasons)
 
 
-OPEN = "What the panel makes of terse but correct rationales stays open."
+OPEN = "Whether the panel scores terse but correct rationales as it should is unresolved."
 CELLS = [
     # the cells beside a clean cell A, the status that they leave, and what has to be said
     ([gate("cell_b", "verbosity-bias", -2.81)], "construct-sensitive", "Terse but correct rationales lose 2.81 points"),
     ([gate("cell_b", "terse-favoured", 0.45)], "construct-sensitive", "Terse but correct rationales gain 0.45 points"),
     ([gate("cell_b", "inconclusive", -0.4)], "not tested", OPEN),
-    ([gate("cell_b", "not tested", None)], "not tested", "stays open"),
+    ([gate("cell_b", "not tested", None)], "not tested", "is unresolved"),
     ([], "not tested", "No terse but correct"),
     ([gate("cell_b", "substance", -0.1), halo("cell_b", 0.6, "fa", triggered=True),
       without("cell_b", "fa", -0.7, "verbosity-bias")], "construct-sensitive", "lose 0.70 points"),

@@ -218,7 +218,7 @@ def test_an_order_that_a_window_or_the_other_convention_turns_around_is_qualifie
     parts = ["calm"] * 12 + ["crash"] * 4
     turned = by_id(decided(measured(np.stack([gap, np.zeros(16)]), parts=parts)))[order("a", "b")]
     assert (turned.publication_level, turned.stability_status) == ("qualified", "rule-dependent")
-    assert turned.conditions[0].text == "Without calm the order is the other way round."
+    assert turned.conditions[0].text == "Without calm the ranking is reversed."
     assert turned.fragility["calm"] == "no-claim"
     assert ("stability", "qualified") in [(one.field, one.level) for one in turned.caps]
     formulas, two, three = (
@@ -230,8 +230,8 @@ def test_an_order_that_a_window_or_the_other_convention_turns_around_is_qualifie
     third[2] = three[0] + 0.1
     alike = planted([0.5, 0.5])
     for kind, values, other, says in (
-        ("above", two, two[::-1], "the order is the other way round."),
-        (first("a"), three, third, "1 of the 2 pairs is the other way round: a and c."),
+        ("above", two, two[::-1], "the ranking is reversed."),
+        (first("a"), three, third, "1 of the 2 pairs is reversed: a and c."),
         ("within", alike, alike + np.array([[0.2], [0.0]]), "the two score further apart."),
     ):
         (one,) = [v for v in decided(measured(values, other=other)) if v.claim.id.startswith(kind)]

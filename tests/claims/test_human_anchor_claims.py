@@ -97,7 +97,7 @@ def test_an_order_that_people_see_is_confirmed_in_their_name() -> None:
     assert one.human_anchor == "confirms"
     assert one.publication_level == "qualified"  # no control texts were graded
     assert one.conditions[1].id == "people"
-    assert "as the 3 human graders of this study would" in str(one.condition)
+    assert "how the 3 human graders of this study would" in str(one.condition)
     assert verdicts[FIRST].human_anchor == "confirms"
     others = (one for name, one in verdicts.items() if name.startswith("above") and "ash" not in name)
     assert {one.human_anchor for one in others} == {"not-tested"}
@@ -150,7 +150,7 @@ def test_five_graders_who_see_alike_stand_for_others(tastes: tuple[float, ...], 
     verdicts, measurements, study = decided(better=0.8, tastes=tastes)
     one = verdicts[ABOVE]
     assert one.human_anchor == "confirms"
-    assert f"It is ordered as {who} would order it" in next(c.text for c in one.conditions if c.id == "people")
+    assert f"This is how {who} would rank them" in next(c.text for c in one.conditions if c.id == "people")
     item = index(measurements).get("human.contrast", "aggregate", high="ash", low="birch")
     assert item is not None
     # Five own differences are tested by their own spread, not by that of cycles alone.
@@ -192,7 +192,7 @@ def test_graders_who_disagree_keep_their_word_and_lift_nothing() -> None:
     assert one.human_anchor == "confirms"
     assert "which lifts no other limit: the graders agree at 0." in str(one.condition)
     alone = decided(better=0.9, graders=1, double=0)[0][ABOVE]
-    assert "as the human grader of this study would order it" in str(alone.condition)
+    assert "how the human grader of this study would rank them" in str(alone.condition)
     assert "agreement among the graders was not measured" in str(alone.condition)
 
 

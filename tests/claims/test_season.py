@@ -166,7 +166,7 @@ def test_an_order_that_turns_with_one_judge_is_not_supported():
     one = pair(found, "elm", "birch")
     assert one.stability_status == "judge-dependent"
     assert one.stability == StabilityFinding(state="reversed-without", families=("reader",))
-    assert one.reasons[0].startswith("Without judge family reader the order reverses")
+    assert one.reasons[0].startswith("Without judge family reader the ranking reverses")
     assert ranks(found) == [(1, 1, True), (2, 3, False), (2, 3, False), (4, 4, True)]
     assert "Gegenüber" in catalogue("de").render(message("claim.reason.against", other="elm", why="..."))
     assert pair(decided(measured(CLEAR, pairs={BC: {"drop_p": 0.2}})), *BC).stability.state == "rests-on"

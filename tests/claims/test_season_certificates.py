@@ -143,7 +143,7 @@ ABOVE = "above[dimension=aggregate,high=a00,low=a01]"
 @pytest.mark.parametrize(
     ("given", "state", "words"),
     [
-        ({}, "confirms", "as the 2 human graders of this season would order it: +"),
+        ({}, "confirms", "how the 2 human graders of this season would rank them: +"),
         ({"see": -0.1}, "contradicts", "the 2 human graders of this season see less than half"),
         ({"see": 0.55, "noise": 40.0, "labelled": 20}, "undecided", "People’s grades on 20 periods leave it undecided"),
         ({"labelled": 12}, "not-tested", "at least 20 graded periods are needed"),

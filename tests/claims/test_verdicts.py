@@ -93,13 +93,13 @@ def test_an_order_that_one_drop_reverses_is_judge_dependent():
     pair = found[above("elm", "oak")]
     assert (pair.stability_status, pair.publication_level) == ("judge-dependent", "no-claim")
     assert (pair.stability.state, pair.stability.families) == ("reversed-without", ("fb",))
-    assert "it turns without judge family fb" in pair.reasons[1]
+    assert "it reverses without judge family fb" in pair.reasons[1]
     assert found[FIRST].stability_status == "stable"
     for verdict in found.values():  # no reason of an unsupported pair shows its gap
         assert verdict.publication_level != "no-claim" or not any("points" in one for one in verdict.reasons)
     lost = first(*panel(LEVELS, dropped={"fc": {"ash": 3.0, "elm": 4.0, "oak": 3.9}}))
     assert lost.stability_status == "judge-dependent"
-    assert "it turns without judge family fc" in lost.reasons[1]
+    assert "it reverses without judge family fc" in lost.reasons[1]
 
 
 def test_an_order_that_one_family_alone_makes_visible_rests_on_it():
@@ -305,7 +305,7 @@ def test_an_order_that_rests_on_the_agents_own_makers_is_no_claim():
     own = replace(beside("recusal", "ash", "elm", -0.4, 0.001), low=-0.6, high=-0.2, level=0.95)
     verdict = verdicts(*panel(LEVELS), own, *passed())[above("ash", "elm")]
     assert verdict.own_family == "turns-without-own-family"
-    assert "turns without the judges" in " ".join(verdict.reasons)
+    assert "reverses without the judges" in " ".join(verdict.reasons)
     nobody = beside("recusal", "ash", "elm", None, 1.0)
     verdict = verdicts(*panel(LEVELS), nobody, *passed())[above("ash", "elm")]
     assert (verdict.own_family, verdict.publication_level) == ("no-disinterested-judge", "qualified")

@@ -6,7 +6,6 @@ import os
 import random
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from shutil import rmtree
 import chunk_functions as functions
 import psutil
 import pytest
+from agent_servers import free_port
 
 from assaymark.engine import Chunk, Ledger, map_chunks
 from assaymark.errors import AssayError
@@ -95,13 +95,6 @@ class Nodes:
 
     def _log(self, started: subprocess.Popen[bytes]) -> Path:
         return self._folder / f"{self._started.index(started)}.log"
-
-
-def free_port() -> int:
-    """A port that nobody listens at just now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 pytest.importorskip("ray", reason="no Ray: pip install 'assaymark[ray]'")

@@ -16,7 +16,7 @@ AGENTS = ("ash", "birch", "cedar", "elm")
 
 
 def band(n: int, rate: float) -> tuple[int, int]:
-    """Central 99.9 % of a binomial count."""
+    """The central 99.9 % of a binomial count: what ``n`` studies give if the true rate is ``rate``."""
     low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
     return int(low), int(high)
 

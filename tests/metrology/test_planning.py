@@ -171,7 +171,7 @@ def test_pairs_that_hardly_meet_and_missing_outsiders_are_said(study):
     assert (some.conflicted, some.warnings) == (3, ())
     # One judge family is said.
     (warning,) = check(study(judges={"auditor": "north", "reader": "north"}), clusters=6).warnings
-    assert warning == "one judge family: agreement is not measurable, and no order can be claimed"
+    assert warning == "one judge family: agreement is not measurable, and no ranking can be claimed"
     # Agents that never meet detect nothing.
     found, lonely = check(study(), clusters=0, cycles=0), mt.preflight(study(), 1, 6, [], [])
     assert (found.reach, found.hopeless) == (None, ("orders",))

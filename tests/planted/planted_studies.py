@@ -10,6 +10,7 @@ from functools import cache
 from itertools import count
 
 import numpy as np
+from made_cells import band
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -62,12 +63,6 @@ def generator(*seed: int) -> np.random.Generator:
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
-
-
-def band(n: int, rate: float) -> tuple[int, int]:
-    """The central 99.9 % of a binomial count: what ``n`` studies give if the true rate is ``rate``."""
-    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
-    return int(low), int(high)
 
 
 def in_band(count: int, n: int, rate: float) -> bool:

@@ -108,7 +108,7 @@ PAGE = [
      "claude ranks first (qualified)."),
     ("Leave-one-family-out", ["Without judge family anthropic ρ 0.20; without judge family google ρ 1.00; "],
      "3 of 3 significant pairs hold."),
-    ("Order procedure", ["3 of 6 pairs significant at .04 for all together."],
+    ("Ranking procedure", ["3 of 6 pairs significant at .04 for all together."],
      "Pairs: 3 ordered and 3 within the margin."),
     ("Own-family judges", [], "0 of 3 significant pairs rest on it."),
     ("Equal length", [], "3 of 3 significant pairs remain at equal length."),
@@ -120,7 +120,7 @@ PAGE = [
      "The rubric is sensitive to style: short, correct texts are marked down; claims are"),
     ("Self-preference", [], "No cell moves by 0.3 or more"),
     ("Terse tail", [], "Every contrast with gemini is sensitive to style."),
-    ("Rubric wording", ["Constraint awareness −0.42 (", "pairs of agents turned"],
+    ("Rubric wording", ["Constraint awareness −0.42 (", "pairs of agents reversed"],
      "the score depends on how its anchors are written"),
     ("Rubric wording", [], "Agreement under the other anchors was not measured by one judge."),
     # The outside judge saw qwen3 and gemini alone: on the aggregate a tie, on constraint_awareness +.45 (section 5.6)
@@ -267,7 +267,7 @@ def test_section_5_3_what_stands_behind_worked_verdict_2():
     verdict = decide(above("qwen3", "gemini").claim, known, rules, "hash")
     assert (verdict.stability_status, verdict.stability.state) == ("tie-class", "reversed-without")
     assert verdict.stability.families == ("anthropic",)
-    assert "turns without" in verdict.reasons[1]
+    assert "reverses without" in verdict.reasons[1]
     assert verdict.reasons[1].endswith("anthropic. The held-out judge deepseek was asked; its interval contains 0.")
     unasked = decide(above("gemini", "gpt").claim, known, rules, "hash")
     assert unasked.stability_status == "judge-dependent", "the outside judge never compared the two"

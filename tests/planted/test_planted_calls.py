@@ -222,7 +222,7 @@ def test_no_calls_undo_a_failed_control_cell(status, level):
 def test_headlines_need_no_calls():
     result = planned(CLOSE, 9, budget=10, level="headline")
     assert (result.focus, result.recommended()) == (None, None)
-    assert lines(result) == ["Every order claim of this study is a headline or beyond the reach of more calls."]
+    assert lines(result) == ["Every ranking claim of this study is a headline or beyond the reach of more calls."]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_headlines_need_no_calls():
     [
         ({"budget": 0}, r"budget_calls: must be at least 1 \(got 0\)"),
         ({"budget": 10, "studies": 0}, "studies: must be at least 1"),
-        ({"budget": 10, "claim": "first"}, "claim: must be the id of an order claim of this study below headline"),
+        ({"budget": 10, "claim": "first"}, "claim: must be the id of a ranking claim of this study below headline"),
     ],
 )
 def test_it_says_what_is_wrong(parts, message):

@@ -154,6 +154,6 @@ def test_limits_are_in_order_of_what_they_affect_and_have_a_price():
     assert any("calls" in fix and "USD" not in fix for *_, fix in found)
     paid = PaidView(model="a/b", calls=1000, input_tokens=1, cached_tokens=None, output_tokens=1, usd=9.0)
     priced = {title: fix for title, _, _, fix in study_pages.limits_of(RunIndex.of(replace(run, paid=(paid,))))}
-    assert priced["Some orders rest on one judge family"] == (
+    assert priced["Some rankings rest on one judge family"] == (
         "Add a judge from a maker that built no agent: 1,250 calls, about 11.25 USD. No guarantee."
     )

@@ -74,7 +74,7 @@ def rows_of(index):
 FOUND = (
     ("Overall κ gate", "κ 0.64 (0.56 to 0.71), bootstrap 0.60 to 0.68", "Enough for claims on the overall score."),
     ("Per-dimension gate", "limits κ 0.23 (0.15 to 0.30), bootstrap 0.19 to 0.27", "No headline on limits."),
-    ("Order procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
+    ("Ranking procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
     ("Leave-one-family-out", "judge family quay ρ 0.30", "4 of 7 significant pairs hold and 3 reverse without one."),
     ("Own-family judges", "north-1 0.31 (0.21 to 0.41)", "0 of 7 significant pairs rest on it."),
     ("Equal length", "0.04 points a doubling", "7 of 7 significant pairs remain at equal length."),
@@ -102,7 +102,7 @@ def test_the_map_says_what_was_found_and_what_that_supports():
     for name, result, conclusion in FOUND:
         line, _, said, follows = found[name]
         assert (line.style, result in said.replace("\u00a0", " "), conclusion in follows) == ("", True, True), name
-        assert name == "Order procedure" or re.search(r"\bn = \d|resamples of \d", said)
+        assert name == "Ranking procedure" or re.search(r"\bn = \d|resamples of \d", said)
     page = pages("full")["claim-map.html"]
     leads = re.findall(r"<tr[^>]*><th scope=\"row\">(.*?)</th>", page.split("</table>")[0], flags=re.S)
     assert [len(re.findall("<a ", row)) for row in leads] == [2] * 21, "to a section and to a measurement"
@@ -205,7 +205,7 @@ def test_the_held_out_judge_is_quoted_without_a_side_or_a_size_unless_the_order_
 
 def test_only_supported_orders_have_a_mark():
     view = pages_of.order_grid_section(book())
-    assert view.lead == "28 orders of 70 supported."
+    assert view.lead == "28 rankings of 70 supported."
     table = tables(view)["Pair"]
     assert all("Marten" in row[0] for row in rows(table))
     limits = dict(zip(table.columns, rows(table)[0], strict=True))["Limits"]
@@ -216,7 +216,7 @@ def test_only_supported_orders_have_a_mark():
     assert not any(char.isdigit() for row in rows(table) for cell in row for char in cell)
     halted = pages_of.order_grid_section(book(full_runs.halted()))
     assert not [one for one in blocks_of(halted) if isinstance(one, Table | Figure)]
-    assert notes(halted)[0].startswith("No order is supported on the overall score, risk fit, ")
+    assert notes(halted)[0].startswith("No ranking is supported on the overall score, risk fit, ")
 
 
 def test_what_a_judge_alone_finds_is_counted_and_not_named():
@@ -286,7 +286,7 @@ def verdict_of(claim):
 def test_a_card_has_the_checks_the_rules_and_the_certificate():
     claim = runs.above("Marten", "Otter", "limits")
     card = all_cards()[claim.id]
-    assert card.about == "order of two agents, Limits"
+    assert card.about == "ranking of two agents, Limits"
     assert checks_of(card) == {
         "Agreement": ("κ 0.23; 0.40 needed", "condition"),
         "Difference": (
@@ -397,7 +397,7 @@ def test_a_pair_that_cannot_be_tested_says_why_and_a_study_of_such_pairs_says_so
     [
         ("exchangeable", False, "5, taken as independent", "not shown to follow each other", "taken as independent."),
         ("exchangeable", True, "5, taken as independent, but they follow each other in time", "follow each other",
-         "declared independent, so orders are qualified at most."),
+         "declared independent, so rankings are qualified at most."),
         ("consecutive", True, "5 that follow each other in time, worth about 3", "follow each other",
          "counts them as fewer clusters."),
     ],
@@ -473,7 +473,7 @@ def test_long_lists_of_measurements_are_counted():
 def test_nothing_measured_is_said_in_every_section():
     index = book(runs.realistic(), measurements=(), verdicts=())
     for name, said in (
-        ("ranks", "No ranks follow: no order was put to a test."), ("controls", "No control texts were graded"),
+        ("ranks", "No ranks follow: no ranking was tested."), ("controls", "No control texts were graded"),
         ("single", "Not measured: no judge was analysed alone."), ("anchor", "Not run"), ("contamination", "Not run"),
         ("style", "No break by length was looked for"), ("order_grid", "No difference between two agents was tested."),
         ("explanations", "No difference on the overall score is significant, so there is none to explain."),

@@ -51,7 +51,7 @@ def test_a_score_without_claims_has_one_tier_and_one_agent_no_rank():
     alone = book("a", [])
     ((tier, *_, why),) = study_pages.board_rows(alone)
     assert study_pages.ranked_alone(alone, AGGREGATE) == {}
-    assert (tier.level, why) == ("no-claim", "There is no order to rank it by")
+    assert (tier.level, why) == ("no-claim", "Not ranked by any")
 
 
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
@@ -59,7 +59,7 @@ def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
         book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
     )
     assert [(name, ranks) for name, _, ranks, _ in names] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
-    assert why == "1 of 1 order inside supported"
+    assert why == "1 of 1 ranking inside supported"
 
 
 @given(st.data())

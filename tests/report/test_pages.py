@@ -110,8 +110,8 @@ def test_the_measurements_of_unsupported_pairs_have_neither_number_nor_direction
     text = words(pages("realistic")["measurements.html"])
     for said in (
         f"dimension Overall score; high Marten; low Otter {4.313 - 4.067:.3f} rubric points",
-        "dimension Overall score; agents Badger and Otter not shown: no supported order",
-        "dimension Overall score; without judge family quay; agents Otter and Stoat not shown: no supported order",
+        "dimension Overall score; agents Badger and Otter not shown: no supported ranking",
+        "dimension Overall score; without judge family quay; agents Otter and Stoat not shown: no supported ranking",
         "agent Otter; dimension Overall score not shown: the agent shares its tier",
         "agent Marten; dimension Overall score 4.313",
     ):
@@ -219,7 +219,7 @@ SAID = (
     "α .04 for the overall score, .01 for dimensions", "On the overall score agreement is enough (κ 0.51 in prose).",
     "enough: 0.51 in prose", "north-1, quay-1 and strand-1, repeated (ddof 1)", "Built-in judges scored these agents",
     "Some agents are too close", "4.31 (4.24 to 4.38)", "2 to 5 cannot be ranked",
-    "3.65 to 4.14 the tier from end to end", "0 of 6 orders inside supported; stopped by significance or stability",
+    "3.65 to 4.14 the tier from end to end", "0 of 6 rankings inside supported; stopped by significance or stability",
     "On the overall score only Marten can rank first.", "Preregistered yes", "Risk fit 0.97 0.70 to 1.00 p = .400 no",
     "Overall score −0.21 +0.08 +0.02 −0.11 not shown to follow each other (above 0.27 needed)",
     "north-1 0.31 (0.21 to 0.41) p = .030", "All agents",

@@ -28,7 +28,7 @@ def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said)
     found = study_pages.plan_section(RunIndex.of(replace(run, study=plan, verdicts=kept)))
     meanings = {row[0]: row[2] for row in rows(tables(found)["Field"])}
     assert meanings["inference.aggregate_share"].endswith(said)
-    assert meanings["inference.alpha"].startswith("error rate of all order claims together")
+    assert meanings["inference.alpha"].startswith("error rate of all ranking claims together")
 
 
 def test_every_locked_value_says_what_it_decides():

@@ -112,7 +112,7 @@ def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number
     rows = {item.id: row.cells for item, row in portbench.bench_measurements(EIGHT)}
     for item in EIGHT.by_name["contrast"]:
         level, row = EIGHT.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"]), rows[item.id]
-        assert (row[2] == "not shown: no supported order") == (level == "no-claim")
+        assert (row[2] == "not shown: no supported ranking") == (level == "no-claim")
         if level == "no-claim":
             names = sorted((item.labels["high"], item.labels["low"]))
             assert f"agents {names[0]} and {names[1]}" in row[1]
@@ -149,7 +149,7 @@ def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is()
     quote, why = cuts[0]
     above, below = board.tiers[0], [name for tier in board.tiers[1:] for name in tier]
     assert quote.sentence.startswith(f"{', '.join(above[:-1])} and {above[-1]} score above the other four models on ")
-    assert why == f"Every order across this cut is supported: {len(above) * len(below)} pairs."
+    assert why == f"Every ranking across this cut is supported: {len(above) * len(below)} pairs."
     pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
     rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
     for gone in (rest, (*rest, replace(pair, publication_level="no-claim"))):

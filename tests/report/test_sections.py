@@ -368,7 +368,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     assert [(names[0][0], tier.rank, tier.ranked, score) for tier, names, score, *_ in made] == [
         (agent, str(at), True, f"{level:.2f}") for at, (agent, level) in enumerate(levels.items(), 1)
     ]
-    assert {why for *_, why in made} == {"Ranked by 4 supported orders"}
+    assert {why for *_, why in made} == {"Ranked by 4 supported rankings"}
 
 
 def test_a_score_without_interval_and_a_rank_without_a_score_say_so():

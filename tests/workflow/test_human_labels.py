@@ -172,7 +172,7 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
     assert re.search(
         r"Two people graded 30 of 30 drawn items\. Each judge agrees with them at κ 0\.\d\d to 0\.\d\d; two people "
-        r"agree at 0\.77\. Of the orders that the judges support they have 3 confirmed\.",
+        r"agree at 0\.77\. Of the rankings that the judges support they have 3 confirmed\.",
         page,
     )
     assert "Two people graded 30 of 30 drawn items. Each judge agrees with them" in " ".join(said.split())
@@ -211,7 +211,7 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
     assert said == ("contradicts", "no-claim", ["human_anchor"])
     page = (folder.path / "report" / "agreement.html").read_text()
     assert "3 contradicted" in page
-    assert "Supported orders as people see them" not in page  # no number of what is not supported
+    assert "Supported rankings as people see them" not in page  # no number of what is not supported
     assert main(["gate", str(folder.path), "--claim", "ash > birch", "--at-least", "qualified"]) == 1
     assert "human graders" in " ".join(capsys.readouterr().out.split())
     assert main(["draw", str(folder.path), "--seed", "7"]) == 1

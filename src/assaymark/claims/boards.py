@@ -271,13 +271,13 @@ class _BoardFamily:
             if margin is not None:
                 words = "the two score further apart"
             elif len(pairs) == 1:
-                words = "the order is the other way round"
+                words = "the ranking is reversed"
             elif len(reversed) == len(pairs):
-                words = f"all {len(pairs)} pairs are the other way round"
+                words = f"all {len(pairs)} pairs are reversed"
             else:
                 which = f": {listing(reversed)}" if len(reversed) <= 3 else ""
                 verb = "is" if len(reversed) == 1 else "are"
-                words = f"{len(reversed)} of the {len(pairs)} pairs {verb} the other way round{which}"
+                words = f"{len(reversed)} of the {len(pairs)} pairs {verb} reversed{which}"
             name, by = ("other-convention", "By") if change == self.other else ("left-out-part", "Without")
             conditions[change] = Condition(name, f"{by} {change} {words}.")
         return conditions

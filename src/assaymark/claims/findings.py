@@ -87,11 +87,11 @@ def own_family(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules
         return Finding("own_family", "clear", None, (), ids)
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(index, rules).level(claim.dimension)
-    state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
+    state, reason = "turns-without-own-family", "The ranking reverses without the judges from the agents' own makers."
     if not any(item.value is not None and item.value < 0 and item.high is not None and item.high < 0 for item in items):
         # Without a same-family judge for these pairs, the step-down correction depends on other pairs that have one.
-        reason = "The order rests on judges from the agents' own makers: without them" if items else (
-            "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
+        reason = "The ranking rests on judges from the agents' own makers: without them" if items else (
+            "Where judges stand aside for agents of their own makers, rankings that this one depends on do not hold:"
         )  # fmt: skip
         state, reason = "rests-on-own-family", f"{reason} {p_words(worst)} ({threshold(level)})."
     return Finding("own_family", state, "no-claim", (), ids, (reason,), {"p": worst, "needed": level})
@@ -136,7 +136,7 @@ def length_bias(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rule
         # The two write equally much, but the ranking relies on other pairs whose p-values rise at equal length.
         p_all = p_words(max(pair.headline for pair in evidence.pairs))
         needed = threshold(orders_of(index, rules).level(claim.dimension))
-        text = f"with all agents at equal length the order is not resolved ({p_all} adjusted; {needed})."
+        text = f"with all agents at equal length the ranking is not resolved ({p_all} adjusted; {needed})."
         conditions = _condition("length", f"It may be length: {text}")
         return Finding("length", "may-be-length", "qualified", (*conditions, *beside), ids)
     word, item = max(raised or words, key=lambda pair: (order.index(pair[0]), pair[1].detail.get("p", 0.0)))
@@ -329,8 +329,8 @@ def assess_controls(claim: Claim, index: Index, rules: Rules) -> Adversarial:
                 only = listing([measure_words(name) for name in narrowed]) or "no score"
                 reason, condition = f"{text}: {numbers}; the plan lets this touch {only} only.", f"{text}."
         elif wrong or outcome in ("inconclusive", "not tested"):
-            text = f"What the panel makes of {called} stays open"
-            text = f"Whether {called} score low enough stays open" if wrong else text
+            text = f"Whether the panel scores {called} as it should is unresolved"
+            text = f"Whether {called} score low enough is unresolved" if wrong else text
             reason = f"{text}: {numbers}."
             if state.cell in _REQUIRED:
                 status, condition = "not tested", f"{text}."
@@ -615,7 +615,7 @@ def _human_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None
         difference = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
     # The counterpart for graders of generalising to other judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else people} would order it{difference} ({cycles})."
+    text = f"This is how {'human graders' if anyone else people} would rank them{difference} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:

@@ -456,7 +456,7 @@ CELL_STATEMENTS: Final[Mapping[str, str]] = {
     "style-sensitive": "The panel scores {texts} more than {substance:g} points away from their originals.",
     "noticed": "The panel scores {texts} below their originals.",
     "not noticed": "The panel does not score {texts} below their originals.",
-    "inconclusive": "What the panel makes of {texts} stays open.",
+    "inconclusive": "Whether the panel scores {texts} as it should is unresolved.",
 }
 """Statement on a control cell, by the outcome of its rule."""
 

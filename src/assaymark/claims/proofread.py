@@ -247,7 +247,7 @@ class RunVerdicts:
         if verdict is not None:
             return "-", rejection_reason(verdict), ()
         if any(verdict.claim.dimension == score for verdict in self.verdicts):
-            return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
+            return "-", f"the rankings that this needs on {self.words(score)} are not all supported", ()
         return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
     # --- the nearest sentence ---

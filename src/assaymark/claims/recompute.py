@@ -558,7 +558,7 @@ class Recomputation:
         judges = None if again.judge_only is None else again.judge_only.estimate
         judges = checks.compare(f"the judges' own difference in the {label}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:
-            checks.assume("whether other graders would see the same order is")
+            checks.assume("whether other graders would see the same ranking is")
         if item.detail.get("needed") is not None:
             checks.assume("numbers of labelled cycles needed are")
         value = checks.compare(label, item.value, again.estimate)

@@ -56,7 +56,7 @@ ClaimKind = Literal["first", "pair", "within", "cell"]
 KIND_NAMES: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
 """The kinds of claim, in the order in which the claims about one score are decided."""
 
-ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
+ONE_FAMILY = "All judges are of one family, so nothing shows that a ranking holds without any one of them."
 UNTESTED = "significance not tested, as the tables came without contrasts"
 _LARGEST_WORD: Final = 12
 _WORST: tuple[StabilityStatus, ...] = ("judge-dependent", "not tested", "tie-class", "stable")
@@ -603,17 +603,17 @@ def _drop_status(dimension: str, pair: PairResult, index: Index) -> tuple[Stabil
     if stability.state == "stable":
         return "stable", "and holds without any one judge family"
     if stability.state == "rests-on":
-        return "judge-dependent", f"but the order needs judge family {families} to be seen"
+        return "judge-dependent", f"but the ranking needs judge family {families} to be seen"
     probe = index.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
     zero = contains_zero(probe)
     if probe is None or zero is None:
-        return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
+        return "judge-dependent", f"but it reverses without judge family {families}, and no held-out judge was asked"
     # The result of the held-out judge, without the unsupported direction.
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
     subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
     finding = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    text = f"but it turns without judge family {families}. {subject} was asked; {finding}"
+    text = f"but it reverses without judge family {families}. {subject} was asked; {finding}"
     return "tie-class" if zero else "judge-dependent", text
 
 

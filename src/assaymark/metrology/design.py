@@ -336,7 +336,7 @@ def preflight(
     if testable.any() and common[testable].min() <= 5:
         warnings.append(f"few clusters ({int(common[testable].min())}): the test rests on normal errors")
     if len(families) < 2:
-        warnings.append("one judge family: agreement is not measurable, and no order can be claimed")
+        warnings.append("one judge family: agreement is not measurable, and no ranking can be claimed")
     elif own and families <= set(own.values()):
         warnings.append("every judge family also has an agent under judgment: no judge is without an interest")
     return Preflight(

@@ -177,7 +177,7 @@ def _reasons(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         )
         tail = f"; without them adjusted {t.p_words(min(ps))}, {needed} needed. " if ps else ". "
         if not any(index.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
-            rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
+            rest = f"{'waits' if rest == 'rests' else 'wait'} for rankings that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
     parts += holdout_words(index, clear)
     for field, phrase in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
@@ -228,11 +228,11 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.single:
             placing = sum(tier.agents[0] in pair for pair in orders)
-            why = f"Ranked by {t.counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
+            why = f"Ranked by {t.counted(placing, 'supported ranking')}" if placing else "Not ranked by any"
         else:
             inside = sum(set(pair) <= set(tier.agents) for pair in orders)
-            why = f"{count(inside)} of {t.counted(len(about), 'order')} inside supported" if about else (
-                "No order was tested"
+            why = f"{count(inside)} of {t.counted(len(about), 'ranking')} inside supported" if about else (
+                "No ranking was tested"
             )  # fmt: skip
             if stopped := sorted({field for v in about for field in blockers(v)}):
                 why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"

@@ -237,7 +237,7 @@ def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, ju
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))
     tests = (Section("known", "What is known already?", "The judges’ own tests.", (tested,)),) if judges else ()
-    lead = "No difference, agreement or order of agents is shown before the last call."
+    lead = "No difference, agreement or ranking of agents is shown before the last call."
     return frame.page(
         Page("index.html", frame.study, lead, (Section("calls", "How far is it?", progress, (table,)), *tests),
              heading=(Mark("no-claim"), " ", "Not decided yet"), here="overview",

@@ -224,7 +224,7 @@ def make_controls(
 ASIDE: Final = "version-1"
 """The folder below a run for the measurements and verdicts of version 1, which no page shows."""
 
-_REASON: Final = "The rules for orders are those of version 2, because those of version 1 published false orders."
+_REASON: Final = "The rules for rankings are those of version 2, because those of version 1 published false rankings."
 _SEEN: Final = "Scores of this run had been seen, so its claims are not preregistered."
 _UNSEEN: Final = "No model had been called."
 

@@ -337,8 +337,8 @@ def lock_lines(locked: Locked) -> list[str]:
             lines.append(f"{words}: {reach['leader']:.2f} points{of_whom}")
     if report["conflicted"]:
         lines.append(
-            f"{report['conflicted']} pairs have a judge from the maker of one of the two: their order has to hold "
-            "without it"
+            f"{report['conflicted']} pairs have a judge from the maker of one of the two: their ranking has "
+            "to hold without it"
         )
     for one in locked.date_probes:
         lines.append(

@@ -185,7 +185,7 @@ ASSUMPTIONS: Final = (
     "New cycles come in new clusters of the usual size, with the usual agents and judges.",
     "Another family is a judge as noisy as the average of this panel, with likings of its own.",
     "Where control cells are part of an option, the panel passes them; nothing in these records says that it will.",
-    "No held-out judge is asked: an order that leaving out a judge family reverses stays unsupported.",
+    "No held-out judge is asked: a ranking that leaving out a judge family reverses stays unsupported.",
     "Simulated texts have no length, so length caps no claim there.",
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
@@ -290,7 +290,7 @@ def plan_calls_report(
         if name not in ("record", "call", "human") or not (math.isfinite(price) and price >= 0):
             problems.append(Problem("--price", f"must be record, call or human, from 0 (got {name}={price:g})"))
     if claim is not None and claim not in below:
-        problem = f"must be the id of an order claim of this study below headline (got {claim!r})"
+        problem = f"must be the id of a ranking claim of this study below headline (got {claim!r})"
         problems.append(Problem("claim", problem))
     if problems:
         raise InputError("plan-calls", problems)
@@ -357,7 +357,7 @@ def plan_calls_lines(plan: CallPlan) -> list[str]:
     """Return the plan in lines; suppressed values are left out here too."""
     target = plan.focus
     if target is None:
-        return ["Every order claim of this study is a headline or beyond the reach of more calls."]
+        return ["Every ranking claim of this study is a headline or beyond the reach of more calls."]
     claim = target.claim
     sentence = claim.statement if target.level != "no-claim" else suppressed_phrase(claim)
     if target.level == "no-claim" and len(claim.subjects) == 1:

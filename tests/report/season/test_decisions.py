@@ -200,7 +200,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
     assert row_of(numbers=None).key == decisions.NO_NUMBER
     html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
     for text, cells in (
-        ("not looked at", one()), ("no field seen", one(saw="")), ("no number", one(numbers=None)),
+        ("not checked", one()), ("no field seen", one(saw="")), ("no number", one(numbers=None)),
         ("quotation not found in the reasons", one(numbers=None, rule="misquoted")),
         ("return over 15 days, same row, field named, unheard of", one(rule="return-15d, row-labelled, unheard of")),
         ("its own order, return over 1 week, one cell differs", html),

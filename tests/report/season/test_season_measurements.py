@@ -65,7 +65,7 @@ def test_a_row_reads_in_its_language():
 def test_the_numbers_of_an_unsupported_pair_and_of_a_shared_rank_are_not_shown():
     made, season, rows = with_order("no-claim"), made_season(), shown(site("eight")["measurements.html"])
     ((_, english),), ((_, german),) = (shown(made[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
-    assert english == "Difference over periods Alder and Fir not shown: no supported order 8 common periods paired"
+    assert english == "Difference over periods Alder and Fir not shown: no supported ranking 8 common periods paired"
     assert "Alder und Fir nicht gezeigt: keine belegte Rangfolge" in german
     links = {item.id: row.id for item, row in season_pages.paged_measurements(season.measurements)["measurements.html"]}
     for place in season.decided.places:

@@ -186,7 +186,7 @@ def test_an_unsupported_pair_is_listed_without_its_direction():
     assert "8.2" not in page
     assert "difference over periods (Alder and Fir) : not shown" in page
     rows = words(made_pages["measurements.html"])
-    assert "Difference over periods Alder and Fir not shown: no supported order" in rows
+    assert "Difference over periods Alder and Fir not shown: no supported ranking" in rows
     assert "8.2" not in rows
 
 
@@ -350,7 +350,7 @@ def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
     with pytest.raises(UnknownNameError, match="language"):
         list(season_pages.site_pages(run, ["xx"]))
     for code in ("../x", "agents", ""):
-        with pytest.raises(InputError, match="is no code of a language"):
+        with pytest.raises(InputError, match="is not a language code"):
             season_pages.write_site(run, tmp_path / "other", [languages[0], replace(languages[1], language=code)])
     assert not (tmp_path / "other").exists()
 

@@ -363,8 +363,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         b.Section("maps", question, lead, (r.plot_blocks(maps),)),
     ]
     if whole:
-        lead = "One small picture a judge, by name, all on the same axes."
-        grids = r.plot_blocks(_multiples(drawn))
+        lead, grids = "One small picture a judge, by name, all on the same axes.", r.plot_blocks(_multiples(drawn))
         sections.append(b.Section("grids", "Which differences do they notice?", lead, (grids,)))
     log, lines = not whole, []
     lead = (
@@ -391,12 +390,11 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.all(name)), *agreement)}
-    bases = list(_BASES)
     agreed = tuple(
         (f"{r.printed_name(m.labels.get('a', ''))} and {r.printed_name(m.labels.get('b', ''))}", _BASES[m.name],
          r.value_words(m), r.interval_words(m) if m.value is not None else "none", n_words(m), clean(m.method, 160))
         for m in sorted(
-            kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name))
+            kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), [*_BASES].index(m.name))
         )
     )  # fmt: skip
     if agreed:

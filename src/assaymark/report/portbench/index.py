@@ -444,7 +444,7 @@ def design_note(index: BenchmarkIndex, board: str) -> str:
     if t.known(serial):
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
-        effect = ", so every order is at most qualified" if serial.detail["flagged"] else ""
+        effect = ", so every ranking is at most qualified" if serial.detail["flagged"] else ""
         text = f"Autocorrelation of neighbouring clusters: {lags[0]} ({limit}{effect})."
         if serial.detail["order"] == "consecutive":
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."

@@ -362,7 +362,7 @@ def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Cla
         also = " ".join(dict.fromkeys(bench.unbroken(verdict.condition) for verdict in pairs if verdict.condition))
         condition = f"{bench.built_in_note(index, [*above, *below])} {also}".strip()
         copy = t.clipboard_text(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
-        reason = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
+        reason = f"Every ranking across this cut is supported: {plural(len(pairs), 'pair')}."
         yield b.ClaimQuote(level, text, also, copy), reason
 
 
@@ -444,7 +444,7 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     pairs = [verdict for verdict in index.of_kind("above") if verdict.claim.dimension == board.board.name]
     supported = [pair for pair in pairs if pair.publication_level != "no-claim"]
     flipped = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
-    orders = plural(len(supported), "supported order")
+    orders = plural(len(supported), "supported ranking")
     answer = f"No. None of the {orders} is reversed under the formulas of the {other_name}."
     if not supported:
         scope = " over all profiles" if len(index.run.profiles) > 1 else ""

@@ -368,7 +368,7 @@ def bench_measurements(index: BenchmarkIndex, lineage: Lineage = lambda _: ()) -
         labels, board = item.labels, None
         if item.name == "contrast":
             level = index.pair_level(labels["dimension"], labels["high"], labels["low"])
-            return "" if level != "no-claim" else "not shown: no supported order"
+            return "" if level != "no-claim" else "not shown: no supported ranking"
         if item.name == SHARPE_CONTRAST:
             claim = index.verdicts.get(measurement_id("beats", labels))
             supported = claim is not None and claim.publication_level != "no-claim"

@@ -96,7 +96,8 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
             account.append(index.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     shown = list[b.Block]()
     if (holdings := d.holdings(index.season, agent.name, _HELD)) is not None:
-        shares = f": {words.say('accounts.cash')} {holdings[1]}; {words.say('accounts.held')}: {holdings[2]}"
+        held = "accounts.held" if index.run.closes else "accounts.units"
+        shares = f": {words.say('accounts.cash')} {holdings[1]}; {words.say(held)}: {holdings[2]}"
         shown.append(b.Prose((b.bold(words.say("decisions.held", day=words.day(index.run.last))), shares)))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         columns = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))

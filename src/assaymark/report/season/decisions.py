@@ -440,8 +440,8 @@ def holdings(index: SeasonIndex, agent: str, most: int = _HELD) -> tuple[StepRec
     owned = sorted((-abs(n * closes.get(symbol, 1.0)), symbol, n) for symbol, n in positions if abs(n) >= 0.005)
     shown = []
     for _, symbol, n in owned[:most]:
-        size = words.say("accounts.units", size=words.amount(n, 0 if float(n).is_integer() else 2))
-        shown.append(f"{clean(symbol, 20)} {words.percent(n * closes[symbol] / whole) if whole else size}")
+        units = words.amount(n, 0 if float(n).is_integer() else 2)
+        shown.append(f"{clean(symbol, 20)} {words.number(100 * n * closes[symbol] / whole) if whole else units}")
     shown += [words.say("accounts.held_more", len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
@@ -461,7 +461,8 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
         reason = first_reason(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))
-    of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))
+    held = "held" if index.run.closes else "units"
+    of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", held)))
     of_latest = (words.say("accounts.day"), words("board.agent"), words.say("accounts.decided"))
     tables = (("holdings", of_held, owned, frozenset((1, 2)), "held"),
               ("latest", of_latest, latest, frozenset[int](), "latest who"))  # fmt: skip

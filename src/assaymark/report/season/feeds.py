@@ -134,7 +134,7 @@ def _files(
         rows.append((name, agent.family, agent.model, place.level, *numbers))
     columns = "agent maker model level rank_first rank_last tier total judges_low judges_high return max_drawdown"
     yield STANDINGS, csv_text(columns.split(), rows)
-    rows = [
+    decided = (
         (
             step.day, name, float(step.number), "" if step.nav is None else step.nav,
             "" if step.book is None else step.book.cash, float(order_count(step)), "; ".join(order_texts(step)),
@@ -143,9 +143,9 @@ def _files(
             "; ".join(step.mismatches), " ".join(rationale.text for rationale in step.decision.rationales),
         )
         for name, step in steps
-    ]  # fmt: skip
+    )  # fmt: skip
     columns = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
-    yield DECISIONS, csv_text(columns.split(), rows)
+    yield DECISIONS, index.once((DECISIONS,), lambda: csv_text(columns.split(), decided))  # the same in every language
     for edition, before, changed in changes:
         if before is None or changed:
             levels = (f"{words.amount(edition['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)

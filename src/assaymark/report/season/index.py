@@ -322,7 +322,7 @@ class SeasonIndex(MeasurementIndex):
             pair = frozenset((item.labels["high"], item.labels["low"]))
             verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")
             levels = (v.verdict.publication_level for v in verdicts if frozenset(v.verdict.claim.subjects) == pair)
-            return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported order"
+            return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported ranking"
         if item.name in _POINTS and item.value is not None and not self.shown(item.labels["agent"]):
             return "not graded"
         return ""

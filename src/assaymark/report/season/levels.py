@@ -116,7 +116,7 @@ def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Phrase, ...]
     """The reasons of a claim; for an unsupported first rank those that hold for every agent, to hide who leads."""
     if not _unsupported_first(verdict):
         return verdict.reasons
-    firsts = [other for other in index.run.decided.verdicts if _unsupported_first(other)]
+    firsts = index.once(("firsts",), lambda: [*filter(_unsupported_first, index.run.decided.verdicts)])
     reasons = [why for why in verdict.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
     if _NO_LEAD in reasons:
         return tuple(reasons)

@@ -52,7 +52,7 @@ def single_section(index: RunIndex) -> b.Section:
     ]
     names = (f"{clean(judge, 40)} and {clean(other, 40)}" for judge, other in pairs)
     rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
-                "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
+                "ρ of two judges’ rankings on each score") if pairs else None  # fmt: skip
     # The lead, in one or two sentences computed from the numbers.
     correlated, counts = index.known("single.rho", AGGREGATE), index.known("single.discoveries")
     every, sentences = (*index.all("single.rho"), *index.all("single.discoveries")), []
@@ -60,8 +60,8 @@ def single_section(index: RunIndex) -> b.Section:
         sentences.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
     if correlated:
         values = [m.value for m in correlated]
-        how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
-        sentences.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
+        how = "one and the same ranking" if min(values) >= 1 - 1e-9 else "different rankings"
+        sentences.append(f"Alone, the judges give {how}: ρ {rho_words(values)} on the overall score.")
     if counts:
         extra = sum(lone_finds(m) for m in counts)
         some = f"Together they find {t.plural(extra, 'difference')} significant that the panel does not find."
@@ -90,7 +90,7 @@ def ranks_section(index: RunIndex) -> b.Section:
     answer = f"On the overall score {'every agent' if every else f'any of {t.listing(top)}'} can rank first."
     if len(top) < 2:
         answer = f"On the overall score only {top[0]} can rank first." if top else (
-            "No ranks follow: no order was put to a test."
+            "No ranks follow: no ranking was tested."
         )  # fmt: skip
     scores, possible = [d for d in index.dimensions if d in index.summary.ranks], None
     if scores and len(index.agents) > 1:  # agents alphabetical, ranks as lowest to highest
@@ -185,7 +185,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     ]
     level, judges = index.study.inference.alpha, len(index.study.families)
     note = (
-        "An order has to keep its sign and its significance without each of "
+        "A ranking has to keep its sign and its significance without each of "
         f"{t.plural(judges, 'judge family', 'judge families')}: p of at most "
         f"{t.alpha(round(2 * level / min(max(2, judges), 3), 3))} and, after correction over all pairs, "
         f"{t.alpha(2 * level)}. A first rank whose pairs all keep the former needs no correction."
@@ -212,7 +212,7 @@ def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
         [f"without judge family {clean(family, 60)}" for family in names] for names in (families, dropped)
     )
     return b.section(
-        "stability", "Does each order hold without any one judge family?", answer,
+        "stability", "Does each ranking hold without any one judge family?", answer,
         b.notes([note] if overall else []), b.table_of(columns, rows, 5),
         b.table_of(("Pair", *without, "Result"), pairs if families else (),
                  summary="Every pair of the overall score without each judge family"),

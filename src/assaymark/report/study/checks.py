@@ -165,7 +165,7 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
                 maker = index.link(alone, f"{maker}: {t.difference(alone)}")
         else:
-            basis = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            basis = f"{'' if items else 'rankings that rest on '}judges from the agents’ own makers; without them"
             basis += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
             maker = {
                 "clear": "no judge shares a family with the agents",
@@ -538,7 +538,7 @@ def limits_of(index: RunIndex) -> list[Limit]:
     wording = {
         "agreement": (f"The judges agree too little on {many}",
                       f"agreement {', '.join(map(index.gating_words, weak))}; {needed}"),
-        "family": ("Some orders rest on one judge family",
+        "family": ("Some rankings rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
         "length": ("Score follows length", shown + (f"; most texts of {terse} are very short" if terse else "")),

@@ -26,27 +26,27 @@ NOT_RUN: Final = "not run"
 _EXPERIMENTS: Final = (
     # title, what it tests, the section it links to, and why it matters if it was not run
     ("Overall κ gate", "Do the judges agree overall?", "agreement.html",
-     "Without measured agreement no order is supported."),
+     "Without measured agreement no ranking is supported."),
     ("Per-dimension gate", "Is every dimension equally reliable?", "agreement.html",
      "Without it a reliable overall score can hide a dimension on which the judges do not agree."),
-    ("Order procedure", "Which differences between agents are significant?", "agents.html#board",
-     "Without a test no order of agents is supported."),
-    ("Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
-     "An order that one judge family makes is that family’s order, not the panel’s."),
+    ("Ranking procedure", "Which differences between agents are significant?", "agents.html#board",
+     "Without a test no ranking of agents is supported."),
+    ("Leave-one-family-out", "Does each ranking hold without any one judge family?", "stability.html#stability",
+     "A ranking that one judge family makes is that family’s ranking, not the panel’s."),
     ("Own-family judges", "Do judges favour agents of their own maker?", "stability.html#explanations",
      "A judge may score its own maker’s agent higher than other judges do."),
     ("Equal length", "Would the differences remain at equal length?", "stability.html#explanations",
      "A longer text may score higher for its length."),
     ("Dimensions told apart", "Do judges tell each dimension from their overall impression?",
      "stability.html#explanations", "Scores of several dimensions may be one overall impression."),
-    ("Other judges", "Would other judges like these see the same order?", "stability.html#explanations",
-     "An order may hold for these judges alone; three judge families are needed."),
+    ("Other judges", "Would other judges like these see the same ranking?", "stability.html#explanations",
+     "A ranking may hold for these judges alone; three judge families are needed."),
     ("Clusters in time", "Do neighbouring clusters resemble each other?", "stability.html#explanations",
      "Weeks that follow each other count as fewer than they are."),
     ("Rank intervals and bootstrap ranks", "Which ranks are possible?", "agents.html#ranks",
      "Ranks of one draw of clusters may change with the next."),
     ("Single-judge baseline", "Would one judge be enough?", "agreement.html#single",
-     "It would show which orders and discoveries only one judge makes."),
+     "It would show which rankings and discoveries only one judge makes."),
     ("Cell A", "Are long, confident and wrong texts refused?", "controls.html",
      "Nothing shows that the panel does not reward confidence and length."),
     ("Cell B", "Are short and correct texts accepted?", "controls.html",
@@ -57,8 +57,8 @@ _EXPERIMENTS: Final = (
      "controls.html", "A control cell may pass or fail by the taste of the family that wrote it."),
     ("Rubric wording", "Does the score depend on how its anchors are written?", "claim-map.html#anchors",
      "A dimension on which judges disagree may only lack clear anchors."),
-    ("Held-out judge", "Are the orders that a drop turns those of one judge family?", "stability.html#outside",
-     "What turns with a judge family is not supported."),
+    ("Held-out judge", "Do reversed rankings come from one judge family?", "stability.html#outside",
+     "What reverses without a judge family is not supported."),
     ("Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise",
      "Without repeats nobody knows how much of a score is the judge’s own noise."),
     ("Contamination probe", "Are texts scored differently after the training cutoff?", "claim-map.html#contamination",
@@ -72,7 +72,7 @@ _WHY: Final = {title: why for title, _, _, why in _EXPERIMENTS}
 _WHERE: Final = {
     "agreement.html": "Do the judges agree?",
     "agents.html#board": "Who is ahead?",
-    "stability.html#stability": "Does each order hold without any one judge family?",
+    "stability.html#stability": "Does each ranking hold without any one judge family?",
     "stability.html#explanations": "What else could explain a difference?",
     "agents.html#ranks": "Which ranks are possible?",
     "agreement.html#single": "Would one judge have said the same?",
@@ -158,7 +158,7 @@ def _agreement(index: RunIndex) -> Outcomes:
         parts = [f"{count(states[state])} {state.replace('-', ' ')}" for state in named if states[state]]
         lead = f"{index.untestable} " if index.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
-        yield "Order procedure", _outcome(result, conclusion, *index.all("order.detectable"))
+        yield "Ranking procedure", _outcome(result, conclusion, *index.all("order.detectable"))
     measured, every = index.known("lofo.rho", AGGREGATE), index.all("lofo.rho", AGGREGATE)
     title = "Leave-one-family-out"
     if measured:
@@ -204,7 +204,7 @@ def _explanations(index: RunIndex) -> Outcomes:
         yield "Dimensions told apart", _with_n(result, conclusion, items)
     if items := [m for m in pairs_on("judges.contrast") if known(m)]:
         yes = count(sum(v.other_judges == "yes" for v in resolved))
-        named = "The sentence of any other order names these judges."
+        named = "The sentence of any other ranking names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
     item = index.get("order.autocorrelation", AGGREGATE)
     lags = [] if item is None else [lag for v in item.detail.get("lags", ()) if (lag := t.as_float(v)) is not None]
@@ -214,7 +214,7 @@ def _explanations(index: RunIndex) -> Outcomes:
         if item.detail.get("order") == "consecutive":
             conclusion = "The test counts them as fewer clusters."
         elif item.detail.get("flagged"):
-            conclusion = "They were declared independent, so orders are qualified at most."
+            conclusion = "They were declared independent, so rankings are qualified at most."
         yield "Clusters in time", _with_n(f"Autocorrelation: {text}", conclusion, [item])
 
 
@@ -238,7 +238,7 @@ def _ranks(index: RunIndex) -> Outcomes:
         phrases, values, panel = [], [m.value for m in pairs], index.get("panel.discoveries")
         if values:
             rho = agreement.rho_words(values)
-            phrases.append(f"Two judges’ orders correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
+            phrases.append(f"Two judges’ rankings correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
         if known(panel):
             family = panel.detail.get("family")
             of = f" of {family}" if isinstance(family, int) else ""
@@ -247,7 +247,7 @@ def _ranks(index: RunIndex) -> Outcomes:
             counts = [round(m.value) for m in alone]
             phrases.append(f"one judge alone {min(counts)} to {max(counts)}")
         extra = sum(map(agreement.lone_finds, alone))
-        parts = ["gives another order"] if values and min(values) < index.study.stability.rho - TOLERANCE else []
+        parts = ["gives another ranking"] if values and min(values) < index.study.stability.rho - TOLERANCE else []
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
@@ -328,7 +328,7 @@ def _probes(index: RunIndex) -> Outcomes:
     measured, phrases = held.changed_anchors(index), []
     for item in measured:
         flips = item.detail.get("flips")
-        swaps = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
+        swaps = f", {t.plural(flips, 'pair')} of agents reversed" if isinstance(flips, int) else ""
         phrases.append(f"{index.title(item.labels['dimension'])} {t.estimate(item)} points{swaps}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
@@ -424,14 +424,14 @@ MOST = 14
 
 _CAPTION: Final = (
     "The agent of a row scores above the agent of a filled column. S: supported. C: only with its condition. Hatched: "
-    "no supported order."
+    "no supported ranking."
 )
 
 
 def order_grid_section(index: RunIndex) -> b.Section:
     """Every supported order of every score. Only supported orders are marked."""
     scored, agents = [d for d in index.dimensions if index.on(d, "pair")], index.agents
-    title = "Which orders are supported?"
+    title = "Which rankings are supported?"
     if not scored or len(agents) < 2:
         return b.Section("gaps", title, "No difference between two agents was tested.")
     allowed, pairs = {d: supported_orders(index, d) for d in scored}, len(agents) * (len(agents) - 1) // 2
@@ -451,17 +451,17 @@ def order_grid_section(index: RunIndex) -> b.Section:
             marks = {(place[high], place[low]): level for (high, low), level in orders.items()}
             heading = index.title(dimension)
             desc = "; ".join(phrase(pair, level) for pair, level in sorted(orders.items()))
-            desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported order"
-            svg = order_grid(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
+            desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported ranking"
+            svg = order_grid(f"heat{len(charts)}", names, marks, f"Supported rankings of agents: {heading}", desc)
             drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(orders.items()))
             note, values = (
-                f"{t.counted(len(orders), 'order')} of {t.counted(pairs, 'pair')}",
+                f"{t.counted(len(orders), 'ranking')} of {t.counted(pairs, 'pair')}",
                 ("Above", "Below", "Level"),
             )
             charts.append((b.Figure(heading, "", svg, "", note=note, values=b.Table(values, drawn)),))
     silent = [score_words(d) for d in scored if not allowed[d]]
-    none = f"No order is supported on {t.listing(silent, last='or')}." if silent else ""
-    lead = f"{t.counted(sum(map(len, allowed.values())), 'order')} of {count(len(scored) * pairs)} supported."
+    none = f"No ranking is supported on {t.listing(silent, last='or')}." if silent else ""
+    lead = f"{t.counted(sum(map(len, allowed.values())), 'ranking')} of {count(len(scored) * pairs)} supported."
     return b.section(
         "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
         b.Columns(tuple(charts), "tri") if charts else None,

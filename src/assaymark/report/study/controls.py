@@ -427,7 +427,7 @@ def holdout_group(index: RunIndex) -> b.Group:
     name, state, pairs = holdout_name(index), holdout_state(index), index.known("probe.contrast")
     answer = f"The held-out judge, {name}: {state}."
     if not name:
-        unsettled = ", so what turns with a judge family stays unsettled."
+        unsettled = ", so what reverses without a judge family stays unsettled."
         answer = f"No held-out judge was named in the plan{unsettled if state == 'not committed' else f': {state}.'}"
     elif pairs:
         alike, probe, cut = sum(not differs(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
@@ -438,7 +438,7 @@ def holdout_group(index: RunIndex) -> b.Group:
         settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
         answer = (
             f"The held-out judge, {name}, was {state}{reason}. It finds no difference in {settled} of them "
-            f"({t.alpha(index.study.inference.alpha)} needed): there no order is supported."
+            f"({t.alpha(index.study.inference.alpha)} needed): there no ranking is supported."
         )
     blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
     return b.Group("What did the held-out judge settle?", blocks, "outside")
@@ -459,7 +459,7 @@ def holdout_state(index: RunIndex) -> str:
         return f"asked about {t.plural(asked, 'pair')}"
     contested = 0 if item is None else round(item.value or 0.0)
     if contested:
-        return f"not asked, though {t.plural(contested, 'pair')} {'turns' if contested == 1 else 'turn'} round"
+        return f"not asked, though {t.plural(contested, 'pair')} {'reverses' if contested == 1 else 'reverse'}"
     return "not committed" if index.study.stability.probe is None else "not needed"
 
 
@@ -528,7 +528,7 @@ def people_section(index: RunIndex) -> b.Section | None:
     return b.section(
         "people", "What do people say?", people_words(index),
         b.table_of(columns, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
-        b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
+        b.table_of(named, orders, {1, 2, 4, 5}, "Supported rankings as people see them", stacked=True),
         b.Prose(note, "cap"),
     )  # fmt: skip
 
@@ -556,7 +556,7 @@ def people_words(index: RunIndex) -> str:
     if each := [measurement.value for measurement in index.known("human.judge", AGGREGATE)]:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
-    sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."
+    sentence = f"Of the rankings that the judges support they have {t.listing(counts) or 'tested none'}."
     return " ".join((t.sentence(text), *agree, sentence))
 
 

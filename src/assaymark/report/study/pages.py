@@ -63,7 +63,7 @@ _CARDS: Final = 120_000
 _CARD_BYTES, _LINKS, _RULED = 300, 12, 6
 _NAMED: Final = ("agent", "judge", "a", "b", "format", "cell", "split")
 _KINDS: Final[Mapping[ClaimKind, str]] = {
-    "first": "first rank", "pair": "order of two agents", "within": "two agents within the margin",
+    "first": "first rank", "pair": "ranking of two agents", "within": "two agents within the margin",
     "cell": "control texts",
 }  # fmt: skip
 # The measurements behind an unsupported claim are listed only as far as they are the same for every agent.
@@ -140,7 +140,7 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
         (listed, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
         (True, "Agents", "agents.html", f"{count(len(index.agents))}, ranks and conduct"),
         (True, "Agreement", "agreement.html", counted(len(run.study.judges), "judge")),
-        (True, "Stability", "stability.html", "orders without each judge"),
+        (True, "Stability", "stability.html", "rankings without each judge"),
         (controls, "Control texts", "controls.html", "texts of known quality"),
         (not table, "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"),
         (not table and bool(run.datasheets), "Judges’ own tests", "datasheets.html",
@@ -173,7 +173,7 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
          (leaderboard_section(index), ranks_section(index), agents_section(index))),
         ("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
          (agreement_section(index), people_section(index), single_section(index), noise_section(index))),
-        ("stability", "Stability of the orders", "What an order needs beside a significant difference.",
+        ("stability", "Stability of the rankings", "What a ranking needs in addition to a significant difference.",
          (stability_section(index, holdout_group(index)), explanations_section(index), rules_section(index))),
     ]  # fmt: skip
     if controls:
@@ -280,7 +280,7 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
         dimension = item.labels.get("dimension", AGGREGATE)
         if {"high", "low"} <= item.labels.keys():
             ordered = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
-            return "" if ordered else "not shown: no supported order"
+            return "" if ordered else "not shown: no supported ranking"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
             reason = "the agent shares its tier" if index.on(dimension, "pair") else "no order on it was tested"
