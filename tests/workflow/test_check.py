@@ -425,8 +425,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, monkeypatch)
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
     out = tmp_path / "other"
     with monkeypatch.context() as patch:
-        full = Mock(side_effect=OSError(28, "No space left on device"))
-        patch.setattr("assaymark.workflow.run_folder.replace_files", full)
+        patch.setattr("assaymark.workflow.run_folder.replace_files", Mock(side_effect=OSError(28, "No space left")))
         assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 1
     assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what it had begun"
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
