@@ -425,8 +425,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, monkeypatch)
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
     out = tmp_path / "other"
     with monkeypatch.context() as patch:
-        full = Mock(side_effect=OSError(28, "No space left on device"))
-        patch.setattr("assaymark.workflow.run_folder.replace_files", full)
+        patch.setattr("assaymark.workflow.run_folder.replace_files", Mock(side_effect=OSError(28, "No space left")))
         assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 1
     assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what it had begun"
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
@@ -699,6 +698,7 @@ def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tm
     text = " ".join(capsys.readouterr().out.split())
     assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
     assert "5.00 (no interval)" in text
+    assert "judges agree on every answer; copies of one count as several: claude-3 and gpt-4o" in text
     assert "too close" not in text, "all pairs are ranked"
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)

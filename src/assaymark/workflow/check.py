@@ -478,15 +478,11 @@ def _default_plan(
     # Shares of wins, and scores between the ends of 0..1, are not categories: kappa would round them to 0 and 1.
     between = read.scale == (0, 1) and bool(((columns.scores > 0) & (columns.scores < 1)).any())
     form = "icc" if between or not read.levels else None
-    if not planned.all() and len(columns.names.get("format", ())) < 2:
-        form = "alpha"
-    changes: dict[str, Any] = {}
-    if len(read.dimensions) == 1:  # the score on its only dimension is the overall score
-        changes["claims"] = plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})
-    if form is not None:
-        changes["rubric"] = plan.rubric.model_copy(update={"agreement": form})
-    if order is not None:
-        changes["inference"] = plan.inference.model_copy(update={"cluster_order": order})
+    form = "alpha" if not planned.all() and len(columns.names.get("format", ())) < 2 else form
+    only = {"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})}  # one score is the overall score
+    changes: dict[str, Any] = dict(only) if len(read.dimensions) == 1 else {}
+    changes |= {"rubric": plan.rubric.model_copy(update={"agreement": form})} if form else {}
+    changes |= {"inference": plan.inference.model_copy(update={"cluster_order": order})} if order else {}
     return columns, plan.model_copy(update=changes)
 
 
@@ -523,6 +519,10 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
             joined = groups[item.labels["high"]] | groups[item.labels["low"]]
             groups |= dict.fromkeys(joined, joined)
+        if item.name == "kappa.mean_pairwise" and item.labels == {"dimension": AGGREGATE}:
+            pairs = (item.detail.get("pairs") or {}).items()  # some have no value
+            alike = [pair.replace("|", " and ") for pair, k in pairs if round(k or 0, 9) == 1]
+            left += [f"judges agree on every answer; copies of one count as several: {abridge(alike)}"] if alike else []
     parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda names: (-len(names), names))
     if len(parts) > 1:
         listed = "; ".join(abridge(part) for part in parts)
