@@ -444,7 +444,7 @@ def test_an_absent_agent_is_a_problem_of_the_lock_unless_it_is_allowed_to_and_ne
     graded = SimpleNamespace(grades=SimpleNamespace(state="ok", parts=()))
     grade = SimpleNamespace(last="2024-03-05", judge="j", scope="period", score=graded)
     notes = [english().render(one) for one in tracks.season_notes(tracks.season_material(folder), [grade])]
-    assert any(one.startswith("one was absent on 3 of 3 days and held its book. It could not be") for one in notes)
+    assert any(one.startswith("one was absent on 3 of 3 days and held its portfolio. It could not be") for one in notes)
     # A day on which nobody is there is not done.
     other = RunFolder(tmp_path / "nobody")
     text = path.read_text().replace("reference/equal-weight", f"http/127.0.0.1:{free_port()}/decide")

@@ -363,7 +363,7 @@ def test_what_went_wrong_stands_with_its_reason_on_the_pages(bad):
     folder, site = bad
     first, german, broken = text_of(site / "index.html"), text_of(site / "de" / "index.html"), pages_of(site, "broken")
     for name in ("babbler", "broken", "late"):
-        assert f"{name} gave no usable answer on 5 of 5 days, and held its book." in first
+        assert f"{name} gave no usable answer on 5 of 5 days, and held its portfolio." in first
         assert "no-answer" in pages_of(site, name) or "invalid-reply" in pages_of(site, name)
     graded = len(rows(folder, tracks.GRADES, judge="strict"))
     for page, words in (
@@ -371,7 +371,7 @@ def test_what_went_wrong_stands_with_its_reason_on_the_pages(bad):
         (broken, "It gave no usable answer, so what judges grade is an empty record"),
         (first, f"strict gave {graded} of {graded} grades no usable form."),
         (first, "On 1 day (2024-03-06) the market had no prices"),
-        (first, "On 1 day some book held an instrument whose last price was older."),
+        (first, "On 1 day some portfolio held an instrument whose last price was older."),
         (german, "late hat an 5 von 5 Tagen keine brauchbare Antwort gegeben"),
         (text_of(site / "panel.html"), "strict"),
     ):
