@@ -51,7 +51,7 @@ def test_a_score_without_claims_has_one_tier_and_one_agent_no_rank():
     alone = book("a", [])
     ((tier, *_, why),) = study_pages.board_rows(alone)
     assert study_pages.ranked_alone(alone, AGGREGATE) == {}
-    assert (tier.level, why) == ("no-claim", "Not ranked by any")
+    assert (tier.level, why) == ("no-claim", "No supported ranking")
 
 
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():

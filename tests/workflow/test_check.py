@@ -702,7 +702,7 @@ def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tm
     assert "too close" not in text, "all pairs are ranked"
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
-    assert "range of the judges; no order on it was tested" in pages
+    assert "range of the judges; no ranking on it was tested" in pages
     assert "Of 6 significant differences on the overall score, none was tested for own families and length." in pages
 
 

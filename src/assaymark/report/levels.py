@@ -228,7 +228,7 @@ def board_rows(index: RunIndex) -> tuple[BoardRow, ...]:
         about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.single:
             placing = sum(tier.agents[0] in pair for pair in orders)
-            why = f"Ranked by {t.counted(placing, 'supported ranking')}" if placing else "Not ranked by any"
+            why = f"Ranked by {t.counted(placing, 'supported ranking')}" if placing else "No supported ranking"
         else:
             inside = sum(set(pair) <= set(tier.agents) for pair in orders)
             why = f"{count(inside)} of {t.counted(len(about), 'ranking')} inside supported" if about else (

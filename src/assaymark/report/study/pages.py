@@ -283,7 +283,7 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
             return "" if ordered else "not shown: no supported ranking"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            reason = "the agent shares its tier" if index.on(dimension, "pair") else "no order on it was tested"
+            reason = "the agent shares its tier" if index.on(dimension, "pair") else "no ranking on it was tested"
             return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
