@@ -167,7 +167,7 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     said = capsys.readouterr().out
     one = verdict(tmp_path / "run")
     assert one["human_anchor"] == "confirms"
-    assert "as the 2 human graders of this study would" in " ".join(said.split())
+    assert "how the 2 human graders of this study would" in " ".join(said.split())
     assert one["publication_level"] == "qualified"
     page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
     assert re.search(
@@ -356,7 +356,7 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
     assert states["confirms"] > 0
     capsys.readouterr()
     confirmed = next(one for one in after["verdicts"] if one["human_anchor"] == "confirms")
-    assert "as the 2 human graders of this study would" in confirmed["condition"]
+    assert "how the 2 human graders of this study would" in confirmed["condition"]
     certificates = [str(path) for path in sorted(folder.certificates.glob("*.json"))[::4]]
     assert main(["claim", "--verify", *certificates]) == 0
     assert main(["verify", str(folder.path)]) == 0

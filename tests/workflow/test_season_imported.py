@@ -382,7 +382,7 @@ def test_pages_say_whose_season_it_is_and_what_its_records_lack(log):
         ("index", "5 of 5 decisions were written down more than a day after their steps."),
         ("index", "2 of 10 stated fills, positions and amounts of cash do not follow from the others."),
         ("index", "No time was measured for claude-3.7-sonnet and gpt-5"),
-        ("index", "no statement of theirs can be called contradicted"), ("index", "Equal weight"),
+        ("index", "none of their statements can be called contradicted"), ("index", "Equal weight"),
         ("claims", "cannot be compared with"),  # each by name among all claims
         ("de/index", "Diese Saison hat jemand anderes gespielt."), ("rules", "capital 100000"),
         ("agents/gpt-5", "Cash: stated 74000, recomputed 74800, which no price of the step explains."),

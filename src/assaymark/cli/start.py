@@ -261,7 +261,7 @@ def serve(
 
 
 CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
-               "jinja2", "svg.py")  # fmt: skip
+               "jinja2")  # fmt: skip
 _EXTRAS: Final = {
     "openai": ("openai", ""), "anthropic": ("anthropic", ""), "google": ("google-genai", ""),
     "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),
