@@ -294,7 +294,8 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
     if not path.exists():
         raise missing(path, "run folder")
     if not file.is_file():
-        raise InputError(str(path), [Problem("", f"has no verdicts.json; run: assaymark claim {path}")])
+        verb = "report" if folder.check.is_file() else "claim"  # of a checked table
+        raise InputError(str(path), [Problem("", f"has no verdicts.json; run: assaymark {verb} {path}")])
     try:
         saved = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
     except ValidationError as exc:
@@ -330,9 +331,6 @@ def gate_lines(gated: ClaimCheck, at_least: str) -> list[str]:
     reason = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
     needed = "" if gated.passed else f"; {at_least} needed"
     return [clean(f"[{gated.mark}] {gated.level}{needed}: {gated.sentence}{reason}")]
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
