@@ -15,7 +15,17 @@ from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
-from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
+from assaymark.records import (
+    AGGREGATE,
+    Claim,
+    Condition,
+    Level,
+    Measurement,
+    StabilityStatus,
+    Verdict,
+    grouped,
+    measurement_id,
+)
 from assaymark.text import NBSP, percent
 
 LEVEL: Final = "bench.level"
@@ -81,9 +91,6 @@ def decide_benchmark(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
 ) -> tuple[tuple[Verdict, ...], tuple[Leaderboard, ...]]:
     """Decide every claim about a benchmark; returns the verdicts in display order and the leaderboards."""
-    families: dict[str, list[Board]] = {}
-    for board in boards:
-        families.setdefault(board.family, []).append(board)
     share, plan = rules.inference.alpha / rules.families, rules.inference
     # The rules of one family of boards, whose scores lie in 0..1.
     scored = Rules(
@@ -92,7 +99,7 @@ def decide_benchmark(
     )  # fmt: skip
     verdicts: list[Verdict] = []
     leaderboards: list[Leaderboard] = []
-    for several in families.values():
+    for several in grouped(boards, lambda board: board.family).values():
         family = _BoardFamily(measurements, several, scored, rules.other)
         by_board = {
             board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in several

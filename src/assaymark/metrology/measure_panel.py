@@ -26,7 +26,7 @@ from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 from assaymark.quantiles import wilson_ends
-from assaymark.records import AGGREGATE, JSON, Measurement, content_id
+from assaymark.records import AGGREGATE, JSON, Measurement, content_id, grouped
 
 _WILSON: Final = (
     "Wilson interval, which takes decisions as independent; decisions of one cluster hang together, so detail has the "
@@ -53,11 +53,8 @@ class AgentBehaviour:
 
 def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -> Iterator[Measurement]:
     """Make five measurements of each agent's behaviour, agents in alphabetical order."""
-    by_agent: dict[str, list[AgentBehaviour]] = {}
-    for behaviour in asked:
-        by_agent.setdefault(behaviour.agent, []).append(behaviour)
-    for agent in sorted(by_agent):
-        behaviours = sorted(by_agent[agent], key=lambda behaviour: behaviour.cluster)
+    for agent, own in sorted(grouped(asked, lambda behaviour: behaviour.agent).items()):
+        behaviours = sorted(own, key=lambda behaviour: behaviour.cluster)
         usable = [behaviour for behaviour in behaviours if behaviour.usable]
         make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in behaviours)))
         flags = Counter(flag for behaviour in behaviours for flag in behaviour.flags)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from assaymark.plan import OrderTest
 from assaymark.prompting import judged_text
-from assaymark.records import AGGREGATE, Measurement
+from assaymark.records import AGGREGATE, grouped
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
@@ -178,10 +178,9 @@ def noise_section(index: RunIndex) -> b.Section:
         ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
         ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
     ):
-        groups: dict[str, list[Measurement]] = {}  # values undefined for the same reason share a row
-        for item in index.all(name):
-            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.n_words(item)}"
-            groups.setdefault(key, []).append(item)
+        groups = grouped(  # values undefined for the same reason share a row
+            index.all(name), lambda item: item.id if known(item) else f"{t.state_words(item)}|{t.n_words(item)}"
+        )
         for group in groups.values():
             subjects = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
             ddof = t.listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))

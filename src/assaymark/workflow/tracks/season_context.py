@@ -21,7 +21,6 @@ from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
 from assaymark.judging.season.record import ACTION
-from assaymark.market import Filing
 from assaymark.market.history import FIELDS, Day, shown_prices
 from assaymark.portfolio.broker import Account
 from assaymark.prompting import material_blocks, moment, row
@@ -36,6 +35,7 @@ from assaymark.records import (
     Provenance,
     Series,
     canonical_json,
+    grouped,
 )
 from assaymark.workflow.ask import agent_engine, budget_of, run_all
 from assaymark.workflow.run_folder import RunFolder
@@ -86,9 +86,7 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
             for field, value, unit in changes:
                 stated = f"{name}.{field}.{action.ex_date}"
                 facts.append(Fact(stated, name, field, value, unit, min(closed, at), closed - _CLOSE, ACTION))
-        filed: dict[str, list[Filing]] = {}
-        for filing in day.view.fundamentals(name):  # sorted by period
-            filed.setdefault(filing.field, []).append(filing)
+        filed = grouped(day.view.fundamentals(name), lambda filing: filing.field)  # sorted by period
         for filing in (filing for filings in filed.values() for filing in filings[-_PERIODS:]):
             stated, ends = f"{name}.{filing.field}.{filing.period}", _period_end(filing.period)
             note, value = "" if ends else f"period {filing.period}", float(filing.value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
 from itertools import product, starmap
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from assaymark.metrology.estimates import number
 from assaymark.portfolio import performance
 from assaymark.portfolio.broker import RELIABILITY, Account
 from assaymark.prompting import INSTRUCTION_LIKE
-from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
+from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome, grouped
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
@@ -86,10 +87,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     season = stored.season
 
     def by(name: str, items: Iterable[V]) -> dict[str, tuple[V, ...]]:
-        grouped: dict[str, list[V]] = defaultdict(list)
-        for item in items:
-            grouped[getattr(item, name)].append(item)
-        return {key: tuple(group) for key, group in grouped.items()}
+        return {key: tuple(group) for key, group in grouped(items, attrgetter(name)).items()}
 
     def of_plan(table: RecordTable[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)

@@ -42,7 +42,7 @@ from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, MissingLimits, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
-from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
+from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement, grouped
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -603,10 +603,7 @@ def judge_measurements(
 
 def probe_measurements(guesses: Iterable[SeasonGuess]) -> Iterator[Measurement]:
     """Yield ``season.author_probe`` of every judge probed: its share of correct author guesses, against chance."""
-    rows: dict[str, list[SeasonGuess]] = defaultdict(list)
-    for guess in guesses:
-        rows[guess.judge].append(guess)
-    for judge, judged in sorted(rows.items()):
+    for judge, judged in sorted(grouped(guesses, lambda guess: guess.judge).items()):
         usable = [guess for guess in judged if guess.guess is not None]
         right = [guess.guess == guess.author for guess in usable]
         chance = fmean(1 / guess.options for guess in judged)

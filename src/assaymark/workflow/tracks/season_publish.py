@@ -31,7 +31,7 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, grouped, write_atomic
 from assaymark.report import ALONE, Site
 from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
@@ -332,10 +332,9 @@ def grade_views(
     grades: Iterable[rows.SeasonGrade], built_in: Collection[str] = ()
 ) -> tuple[index.SeasonGradeView, ...]:
     """Return the grades of whole records by agent and judge: means over trials, with the texts of the first trial."""
-    by_judge: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
-    for entry in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
-        if entry.scope == "whole":
-            by_judge[entry.agent, entry.judge].append(entry)
+    whole = (grade for grade in grades if grade.scope == "whole")
+    in_order = sorted(whole, key=lambda grade: (grade.agent, grade.judge, grade.trial))
+    by_judge = grouped(in_order, lambda grade: (grade.agent, grade.judge))
 
     def means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
         return {name: fmean(point[name] for point in points) for name in points[0]}
