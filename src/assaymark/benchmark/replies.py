@@ -465,19 +465,19 @@ def prompt_tables(known: MarketState) -> dict[str, PromptTable]:
         assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
     for title, series in known.macro:
         macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
-    for at, group in enumerate(known.lines_by_class):
+    groups = tuple(known.regimes)
+    for at, (group, regime) in enumerate(known.regimes.items()):
         means = [_fixed(None if math.isnan(value) else value) for value in known.between[at].tolist()]
-        whole = str(group.members), group.regime, _fixed(group.intra), _fixed(group.with_equities)
-        classes.append((group.asset_class, *whole, *means))
+        with_equities = ABSENT if group == "equity" or "equity" not in groups else means[groups.index("equity")]
+        classes.append((group, str(known.classes.count(group)), regime, means[at], with_equities, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
         name_list = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
         news.append((item.published_at.date().isoformat(), item.source, name_list or ABSENT, item.text))
-    names = (group.asset_class for group in known.lines_by_class)
     return {
         "assets": (COLUMNS, tuple(assets)),
         "macro": (("series", "value", "unit", "state"), tuple(macro)),
-        "correlations": (("class", "assets", "regime", "within", "with_equities", *names), tuple(classes)),
+        "correlations": (("class", "assets", "regime", "within", "with_equities", *groups), tuple(classes)),
         "news": (("published", "source", "about", "text"), tuple(news)),
     }
 
