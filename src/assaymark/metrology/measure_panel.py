@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -139,7 +139,8 @@ def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
     return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 
-class Ratings(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
     """The sums from which the agreement of judges follows, for K names, F formats and G clusters.
     ``sums`` [., K, F * G] are of pairs of judges of different families, ``halves`` [., K, F] the same by format with
     halves rounded to even; ``tables`` [F, K, P, S, S] are contingency tables of all pairs. Scores that are not rounded
@@ -150,68 +151,89 @@ class Ratings(NamedTuple):
     tables: Ints | None
     products: Floats
 
-
-def _ratings_of_scores(panel: Panel) -> Ratings:
-    """Sum the scores of a table in memory."""
-    table, rubric, scores = panel.table, panel.study.rubric, panel.scores
-    formats, clusters, s = len(table.formats), len(table.clusters), rubric.categories
-    every, pairs = judge_pairs(len(table.judges)), cross_family_pairs(table.families)
-    away = (scores - scores.mean(axis=0)).transpose(2, 1, 0)
-    products, places = away @ away.transpose(0, 2, 1), table.format * clusters + table.cluster
-    if rubric.coefficient == "icc":
-        origin = sum(rubric.scale) / 2
-        return Ratings(KappaSums.of(scores, places, formats * clusters, pairs, origin, "icc"), None, None, products)
-    settled = np.round(scores, 9)
-    ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
-                     for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
-    # The cell [n, K, P] of each record in the tables of all formats.
-    left, right = np.array(every).T
-    shape = formats, len(panel.names), len(every), s, s
-    cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
-    cells += s * s * np.arange(shape[1] * shape[2]).reshape(shape[1], -1)
-    cells += math.prod(shape[1:]) * table.format[:, None, None]
-    tables = np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape)
-    sums, halves = (
-        KappaSums.of(x, codes, size, pairs)
-        for x, codes, size in ((ratings, places, formats * clusters), (even, table.format, formats))
-    )
-    return Ratings(sums, halves, tables, products)
-
-
-def _ratings_of_sums(panel: Panel, sums: ScoreSums) -> Ratings:
-    """Sum the contingency tables of levels, with the results of `_ratings_of_scores` on the table."""
-    layout, rubric, pairs = sums.layout, panel.study.rubric, cross_family_pairs(panel.table.families)
-    judges, values = len(layout.judges), [layout.values(k) for k in range(len(sums.tables))]
-    products = np.zeros((len(values), judges, judges))
-    for k, (tables, x) in enumerate(zip(sums.tables, values, strict=True)):
-        for (a, b), table in zip(layout.pairs, tables.sum(axis=(0, 1)), strict=True):
-            rows, columns = table.sum(axis=1), table.sum(axis=0)
-            u, v = x - rows @ x / rows.sum(), x - columns @ x / columns.sum()
-            products[k, a, a], products[k, b, b], products[k, a, b] = rows @ (u * u), columns @ (v * v), u @ table @ v
-    flat = [table.reshape(-1, *table.shape[2:]) for table in sums.tables]  # by format and cluster
-    if rubric.coefficient == "icc":
-        origin = sum(rubric.scale) / 2
-        return Ratings(
-            KappaSums.of_tables(flat, [x - origin for x in values], judges, pairs, "icc"), None, None, products
+    @classmethod
+    def of_scores(cls, panel: Panel) -> Ratings:
+        """Sum the scores of a table in memory."""
+        table, rubric, scores = panel.table, panel.study.rubric, panel.scores
+        formats, clusters, s = len(table.formats), len(table.clusters), rubric.categories
+        every, pairs = judge_pairs(len(table.judges)), cross_family_pairs(table.families)
+        away = (scores - scores.mean(axis=0)).transpose(2, 1, 0)
+        products, places = away @ away.transpose(0, 2, 1), table.format * clusters + table.cluster
+        if rubric.coefficient == "icc":
+            origin = sum(rubric.scale) / 2
+            return cls(KappaSums.of(scores, places, formats * clusters, pairs, origin, "icc"), None, None, products)
+        settled = np.round(scores, 9)
+        ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
+                         for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
+        # The cell [n, K, P] of each record in the tables of all formats.
+        left, right = np.array(every).T
+        shape = formats, len(panel.names), len(every), s, s
+        cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
+        cells += s * s * np.arange(shape[1] * shape[2]).reshape(shape[1], -1)
+        cells += math.prod(shape[1:]) * table.format[:, None, None]
+        tables = np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape)
+        sums, halves = (
+            KappaSums.of(x, codes, size, pairs)
+            for x, codes, size in ((ratings, places, formats * clusters), (even, table.format, formats))
         )
-    rating = np.arange(1, layout.categories + 1)
+        return cls(sums, halves, tables, products)
 
-    def rated(rounded: Sequence[Ints]) -> list[Ints]:
-        """Convert tables of levels [F * G, P, ., .] to tables of ratings, from each level's rating."""
-        to = [(levels[:, None] == rating).astype(np.int64) for levels in rounded]
-        return [np.asarray(one.T @ table @ one) for one, table in zip(to, flat, strict=True)]
+    @classmethod
+    def of_sums(cls, panel: Panel, sums: ScoreSums) -> Ratings:
+        """Sum the contingency tables of levels, with the results of `of_scores` on the table."""
+        layout, rubric, pairs = sums.layout, panel.study.rubric, cross_family_pairs(panel.table.families)
+        judges, values = len(layout.judges), [layout.values(k) for k in range(len(sums.tables))]
+        products = np.zeros((len(values), judges, judges))
+        for k, (tables, x) in enumerate(zip(sums.tables, values, strict=True)):
+            for (a, b), table in zip(layout.pairs, tables.sum(axis=(0, 1)), strict=True):
+                rows, columns = table.sum(axis=1), table.sum(axis=0)
+                u, v = x - rows @ x / rows.sum(), x - columns @ x / columns.sum()
+                products[k, [a, b, a], [a, b, b]] = rows @ (u * u), columns @ (v * v), u @ table @ v
+        flat = [table.reshape(-1, *table.shape[2:]) for table in sums.tables]  # by format and cluster
+        if rubric.coefficient == "icc":
+            origin = sum(rubric.scale) / 2
+            return cls(
+                KappaSums.of_tables(flat, [x - origin for x in values], judges, pairs, "icc"), None, None, products
+            )
+        rating = np.arange(1, layout.categories + 1)
 
-    up, even = (
-        rated([categories_of(x, layout.scale) for x in each])
-        for each in (values, [np.rint(np.round(x, 9)) for x in values])
-    )
-    centred = [rating - rating[rating.size // 2]] * len(values)
-    by_format = [table.reshape(*sums.sizes.shape, *table.shape[1:]).sum(axis=1) for table in (*up, *even)]
-    return Ratings(
-        KappaSums.of_tables(up, centred, judges, pairs),
-        KappaSums.of_tables(by_format[len(up) :], centred, judges, pairs),
-        np.stack(by_format[: len(up)], axis=1), products,
-    )  # fmt: skip
+        def rated(rounded: Sequence[Ints]) -> list[Ints]:
+            """Convert tables of levels [F * G, P, ., .] to tables of ratings, from each level's rating."""
+            to = [(levels[:, None] == rating).astype(np.int64) for levels in rounded]
+            return [np.asarray(one.T @ table @ one) for one, table in zip(to, flat, strict=True)]
+
+        up, even = (
+            rated([categories_of(x, layout.scale) for x in each])
+            for each in (values, [np.rint(np.round(x, 9)) for x in values])
+        )
+        centred = [rating - rating[rating.size // 2]] * len(values)
+        by_format = [table.reshape(*sums.sizes.shape, *table.shape[1:]).sum(axis=1) for table in (*up, *even)]
+        return cls(
+            KappaSums.of_tables(up, centred, judges, pairs),
+            KappaSums.of_tables(by_format[len(up) :], centred, judges, pairs),
+            np.stack(by_format[: len(up)], axis=1), products,
+        )  # fmt: skip
+
+    def fleiss(self, n: int) -> list[float | str]:
+        """Compute `fleiss_kappa` of each name, or its state, from the contingency tables of all pairs of judges."""
+        assert self.tables is not None
+        tables, judges = self.tables.sum(axis=0), self.sums.judges
+        observed = np.trace(tables, axis1=2, axis2=3).sum(axis=1) / (n * math.comb(judges, 2))
+        # Every judge is in J - 1 pairs, so the margins of all pairs count each rating J - 1 times.
+        shares = (tables.sum(axis=(1, 3)) + tables.sum(axis=(1, 2))) / (n * judges * (judges - 1))
+        flat, chance = (shares == 1).any(axis=1), np.square(shares).sum(axis=1)
+        kappa = (observed - chance) / np.where(flat, 1.0, 1.0 - chance)
+        state = f"undefined: all {n * judges} ratings are the same"
+        return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
+
+    def redundancy(self, n: int) -> list[float | str]:
+        """Compute the mean correlation over pairs of judges of each name, or its state."""
+        squares = np.diagonal(self.products, axis1=1, axis2=2)
+        flat, (a, b) = squares <= n * FLAT_VARIANCE, np.triu_indices(squares.shape[1], 1)
+        spread = np.sqrt(np.where(flat, 1.0, squares))
+        mean = np.clip((self.products[:, a, b] / (spread[:, a] * spread[:, b])).mean(axis=1), -1, 1)
+        return [f"undefined: judge {same.argmax() + 1} gave a single score" if same.any() else value
+                for same, value in zip(flat, mean.tolist(), strict=True)]  # fmt: skip
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -219,7 +241,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
     table, gates, ratings = panel.table, panel.study.gates, None
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
     if general is None:
-        ratings = _ratings_of_scores(panel) if panel.sums is None else _ratings_of_sums(panel, panel.sums)
+        ratings = Ratings.of_scores(panel) if panel.sums is None else Ratings.of_sums(panel, panel.sums)
     sizes = panel.sizes
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
         counts = sizes.sum(axis=0) if f is None else sizes[f]
@@ -239,8 +261,8 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         if f is None:
             uncounted = _NO_CATEGORIES if panel.study.rubric.coefficient == "icc" else None
             for name, method, absent, statistic in (
-                ("kappa.fleiss", "Fleiss' unweighted kappa", general or uncounted, _fleiss),
-                ("redundancy", "mean Pearson correlation over pairs of judges", general, _redundancy),
+                ("kappa.fleiss", "Fleiss' unweighted kappa", general or uncounted, Ratings.fleiss),
+                ("redundancy", "mean Pearson correlation over pairs of judges", general, Ratings.redundancy),
             ):
                 values: list[float | str] = [absent or ""] * len(panel.names)
                 if ratings is not None and not absent:
@@ -299,29 +321,6 @@ def _kappas(
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
         yield panel.number("kappa.mean_pairwise", {"dimension": name, **labels}, points[k], (n, "trajectories"),
                            method, state, detail, ends)  # fmt: skip
-
-
-def _fleiss(ratings: Ratings, n: int) -> list[float | str]:
-    """Compute `fleiss_kappa` of each name, or its state, from the contingency tables of all pairs of judges."""
-    assert ratings.tables is not None
-    tables, judges = ratings.tables.sum(axis=0), ratings.sums.judges
-    observed = np.trace(tables, axis1=2, axis2=3).sum(axis=1) / (n * math.comb(judges, 2))
-    # Every judge is in J - 1 pairs, so the margins of all pairs count each rating J - 1 times.
-    shares = (tables.sum(axis=(1, 3)) + tables.sum(axis=(1, 2))) / (n * judges * (judges - 1))
-    flat, chance = (shares == 1).any(axis=1), np.square(shares).sum(axis=1)
-    kappa = (observed - chance) / np.where(flat, 1.0, 1.0 - chance)
-    state = f"undefined: all {n * judges} ratings are the same"
-    return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
-
-
-def _redundancy(ratings: Ratings, n: int) -> list[float | str]:
-    """Compute the mean correlation over pairs of judges of each name, or its state."""
-    squares = np.diagonal(ratings.products, axis1=1, axis2=2)
-    flat, (a, b) = squares <= n * FLAT_VARIANCE, np.triu_indices(squares.shape[1], 1)
-    spread = np.sqrt(np.where(flat, 1.0, squares))
-    mean = np.clip((ratings.products[:, a, b] / (spread[:, a] * spread[:, b])).mean(axis=1), -1, 1)
-    reasons = [f"undefined: judge {judge + 1} gave a single score" for judge in flat.argmax(axis=1)]
-    return [reason if same.any() else value for same, reason, value in zip(flat, reasons, mean.tolist(), strict=True)]
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:

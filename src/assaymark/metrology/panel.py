@@ -272,6 +272,16 @@ class Panel:
         places = self.table.format * clusters + self.table.cluster
         return np.bincount(places, minlength=formats * clusters).reshape(formats, clusters)
 
+    @property
+    def lengths(self) -> tuple[float, ...] | None:
+        """The number and the sums of length x and panel score y: x, x², y, y², xy; None if lengths were not given."""
+        if self.sums is not None:
+            return None if self.sums.lengths is None else (self.sums.n, *self.sums.lengths)
+        if (x := self.table.lengths) is None:
+            return None
+        x, y = x - np.rint(x.mean()), self.scores[:, :, 0].mean(axis=1)
+        return x.size, x.sum(), x @ x, y.sum(), y @ y, x @ y
+
     def block(self, place: int) -> slice:
         """Return the columns of one block: 0 for the whole panel, j + 1 for judge j alone, then ``drops``."""
         return slice(place * len(self.names), (place + 1) * len(self.names))
@@ -385,7 +395,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
             yield replace(rho, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
-    value, moments = None, _length_moments(panel)
+    value, moments = None, panel.lengths
     state = panel.missing or "undefined: lengths of the judged texts were not given"
     if not panel.missing and moments is not None:
         state = "undefined: fewer than three trajectories, or no variation"
@@ -396,16 +406,6 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
     method = "Pearson correlation of token count and panel score"
     yield panel.number("score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"), method,
                        state)  # fmt: skip
-
-
-def _length_moments(panel: Panel) -> tuple[float, ...] | None:
-    """Return n and the sums of length x and panel score y: x, x², y, y², xy; None if lengths were not given."""
-    if panel.sums is not None:
-        return None if panel.sums.lengths is None else (panel.sums.n, *panel.sums.lengths)
-    if (x := panel.table.lengths) is None:
-        return None
-    x, y = x - np.rint(x.mean()), panel.scores[:, :, 0].mean(axis=1)
-    return x.size, x.sum(), x @ x, y.sum(), y @ y, x @ y
 
 
 def _agent_levels(
