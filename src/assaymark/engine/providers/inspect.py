@@ -14,6 +14,7 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers import base
 from assaymark.engine.providers.transports import (
+    API_RULES,
     PerLoop,
     Provider,
     Rule,
@@ -227,7 +228,7 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
     secret = [name for name in options if _SECRET.search(name)]
     shown = {name: value for name, value in args.items() if name not in secret}
     advice = "may hold a secret (not shown); name an environment variable in args.api_key_env"
-    return [*(f"{name} {advice}" for name in secret), *argument_problems(model, shown, options)]
+    return [*(f"{name} {advice}" for name in secret), *argument_problems(model, shown, {**API_RULES, **options})]
 
 
 def _is_option(name: str) -> bool:
