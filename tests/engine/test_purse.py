@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from engine_calls import Scripted, call, calls, echo
+from engine_calls import Scripted, begin, call, calls, echo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +105,7 @@ def test_what_may_have_been_paid_counts_and_an_error_does_not(ledger, tmp_path, 
     assert held.spent == pytest.approx(0.9)
     with Ledger.open(tmp_path / "died.db") as died:
         died.plan(calls(9))
-        died.commit([call(0).key, call(1).key])  # and then the power went
+        begin(died, [call(0).key, call(1).key])  # and then the power went
         assert run_calls(died, calls(9), {NAME: Billed()}, budget=budget(1.2), **QUICK).made == 2
     with Ledger.open(tmp_path / "uncounted.db") as uncounted:  # a reply without a count is paid at its estimate
         for limit, made in ((1.0, 3), (1.3, 1)):

@@ -30,7 +30,7 @@ from assaymark import __version__
 from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
-from assaymark.engine.schema import check_sealed, metadata, sealed
+from assaymark.engine.schema import among, check_sealed, metadata, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 from assaymark.records import JSON, canonical_json
 
@@ -165,7 +165,7 @@ chunks = Table(
 _HELD = (
     sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
     .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
-    .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(chunks.c.key))
 )
 
 

@@ -188,7 +188,7 @@ class CallRun:
                 self._halt(exc)
 
         with ThreadPoolExecutor(1, "ledger") as thread:
-            self._journal = WriteQueue(self.work, thread, self._committed)
+            self._journal = WriteQueue(self.ledger, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
                 n = min(self._concurrency, size)

@@ -17,15 +17,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import KW_ONLY, field
 from functools import reduce
-from http.client import (
-    HTTP_PORT,
-    HTTPS_PORT,
-    HTTPConnection,
-    HTTPException,
-    HTTPResponse,
-    HTTPSConnection,
-    IncompleteRead,
-)
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from importlib.metadata import EntryPoint, entry_points
 from operator import itemgetter
 from pathlib import Path
@@ -243,9 +235,9 @@ class HttpAgent:
     ) -> None:  # fmt: skip
         if problem := address_problem(url, "token_env"):
             raise InputError("address of an agent", [Problem("", problem)])
-        self.url, parts = url, urlsplit(url)
-        default = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
-        self.site = parts.scheme == "https", parts.hostname or "", parts.port or default, parts.path or "/"
+        self.url, parts, secure = url, urlsplit(url), url.startswith("https")
+        port = parts.port or (HTTPSConnection if secure else HTTPConnection).default_port
+        self.site = secure, parts.hostname or "", port, parts.path or "/"
         """Whether the connection is secure, and the host (an IPv6 address without brackets), port and path."""
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ
