@@ -284,12 +284,15 @@ class _Worker:
         stop(self.process)
 
 
-def _spawn(target: Callable[..., object], *args: Any, daemon: bool = True) -> tuple[BaseProcess, Connection]:
-    """Start ``target`` in a process with one end of a pipe as its first argument; return it and the other end."""
+def _spawn(target: Callable[..., object], *args: Any, parent: bool = False) -> tuple[BaseProcess, Connection]:
+    """Start ``target`` in a process with one end of a pipe as its first argument; return it and the other end.
+
+    The process is a daemon, which ends with this one, unless it is the ``parent`` of others.
+    """
     # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=target, args=(theirs, *args), daemon=daemon)
+    process = context.Process(None, target, None, (theirs, *args), daemon=not parent)
     start(process)
     theirs.close()  # otherwise the pipe would not report the death of the process
     return process, ours
@@ -510,8 +513,8 @@ def run_on_ray(
     """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
-    # Not a daemon: Ray starts child processes, which the system ends when this one does.
-    driver, ours = _spawn(_drive, list(tasks), workers, deadline_s, attempts, address, daemon=False)
+    # Ray starts child processes, which the system ends when this one does.
+    driver, ours = _spawn(_drive, list(tasks), workers, deadline_s, attempts, address, parent=True)
     try:
         patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
         while True:
