@@ -366,7 +366,7 @@ def publication_level(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one test shows of a claim or its judges; ``cap`` is the highest level that it permits, None for no limit."""
+    """Result of one test of a claim or its judges; ``cap`` is the highest level that it permits, None for no limit."""
 
     field: str
     state: str
