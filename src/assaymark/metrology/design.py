@@ -83,11 +83,9 @@ def variance_components(table: ScoreTable) -> Components:
     every = [(j, judge, k, name) for j, judge in enumerate(judges) for k, name in enumerate(names)]
     severities = {(judge, name): float(severity[j, k]) for j, judge, k, name in every}
     bonuses = {(judge, agent, name): bonus[a][j][k] for j, judge, k, name in every for a, agent in enumerate(agents)}
-    by_judge: dict[tuple[str, str, str], Component] = {}
+    by_judge, parts, noise = dict[tuple[str, str, str], Component](), list[dict[str, Component]](), None
     groups = int((counts > 0).sum())
     freedom = table.n - groups
-    parts: list[dict[str, Component]] = []
-    noise = None
     if len(judges) < 2 or freedom < 1:
         state = "undefined: one judge, needs two" if len(judges) < 2 else "undefined: each agent decided once"
         blank = Component(None, None, 0, state)
