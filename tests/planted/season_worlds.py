@@ -16,7 +16,7 @@ from assaymark.records import Measurement
 from assaymark.workflow import tracks
 
 PLAN = load_scoring("v0.4")
-UNTIMED = DecisionTime(None, 0, 0, "no measured time")
+UNTIMED = DecisionTime(None, 0, 0)
 
 
 @dataclass(frozen=True)

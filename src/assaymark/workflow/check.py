@@ -23,7 +23,7 @@ from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, to_json, write_atomic
 from assaymark.report.inputs import TableView
-from assaymark.text import count_of
+from assaymark.text import count_of, percent
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import note, silent, watched
@@ -399,10 +399,11 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Che
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
         words = " and by ".join(
-            f"{kind}: {abridge([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
+            f"{kind}: {abridge([f'{names[k]} {percent(shares[k], 1)}' for k in np.argsort(-shares, kind='stable')])}"
             for kind, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
         )
-        left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
+        share = percent(lost / scored.size, 1)
+        left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({share}), by {words}")
     groups = {name: {name} for name in agents}
     for item in measured.measurements:
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -16,18 +16,18 @@ from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging import PlannedCall
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask
-from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.record import Horizon, StepRecord
-from assaymark.judging.season.scoring import (
-    HIGHEST,
+from assaymark.judging.season.calls import (
     GradedPart,
     HorizonGrades,
+    HorizonLedger,
+    HorizonTask,
     OutcomeGrade,
-    horizon_round,
     horizon_score,
     outcome_grade,
 )
+from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.record import Horizon, StepRecord
+from assaymark.judging.season.scoring import HIGHEST
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import CommandResult
 from assaymark.prompting import Parsed, ReplyState
@@ -114,26 +114,14 @@ class SeasonAsker:
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """Return the grades of all tasks, requested part by part; a task without a usable reply has grades too."""
-        graded_by: dict[int, HorizonGrades] = {}
-        while len(graded_by) < len(tasks):
-            due: list[asking.PlannedHorizon] = []
-            for at, task in enumerate(tasks):
-                if at not in graded_by:  # records that are graded are not parsed again in later rounds
-                    planned, graded = horizon_round([task], self.replies.get)
-                    due += planned
-                    if graded:
-                        graded_by[at] = graded[0]
-            self.ask(due, unusable_of(due))
-        again = self.seconds  # a part whose second call counts has the key of that call
-        for at, result in graded_by.items():
-            parts = (
-                replace(part, call_key=again[part.call_key], first_key=part.call_key)
-                if part.call_key in again
-                else part
-                for part in result.parts
-            )
-            graded_by[at] = replace(result, parts=tuple(parts))
-        return [graded_by[at] for at in range(len(tasks))]
+        while due := [(task, planned) for task in tasks if (planned := task.next_call()) is not None]:
+            planned_calls = [planned for _, planned in due]
+            self.ask(planned_calls, unusable_of(planned_calls))
+            for task, planned in due:
+                key = planned.call.key
+                again = self.seconds.get(key)  # a part whose second call counts has the key of that call
+                task.take(planned.read(self.replies[key]), again or key, key if again else "")
+        return [task.grades() for task in tasks]
 
     def guesses(self, probes: Sequence[Probe]) -> list[rows.SeasonGuess]:
         """Return the author guesses of the probes."""
@@ -463,13 +451,12 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         for part, task in tasks:
-            reads: list[Parsed[plans.HorizonAnswer]] = []
-            while (planned := asking.next_call(task, reads)) is not None:
+            while (planned := task.next_call()) is not None:
                 graded.append(planned.call)
                 # The calls of a record in one part do not depend on replies.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Parsed("ok", _ANSWER) if reply is None else planned.read(reply))
+                task.take(Parsed("ok", _ANSWER) if reply is None else planned.read(reply), "")
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)

@@ -42,7 +42,7 @@ from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, MissingLimits, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
-from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement, grouped
+from assaymark.records import AGGREGATE, JSON, Measurement, grouped
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -91,9 +91,7 @@ def season_findings(
         seconds = [step.seconds for step in steps if not is_unanswered(step.decision)]
         if not seconds:
             silent.add(agent)
-        times[agent] = decision_time(
-            CallFacts(seconds=second, timing_source="absent" if second is None else "measured") for second in seconds
-        )
+        times[agent] = decision_time(seconds)
         for step in steps:
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
