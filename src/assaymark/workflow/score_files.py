@@ -331,8 +331,9 @@ def measure_columns(
     rng = np.random.default_rng([plan.seed, 1])
     measurements = analyse(honest, plan, rng, people=people, progress=count_parts())
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
-    size = honest.n, len(honest.agents), len(honest.clusters), len(honest.judges)
-    view = _table_view(path, honest.dimensions, plan, lines, "cycle" in columns.codes, *size)
+    size = {"answers": honest.n, "agents": len(honest.agents), "clusters": len(honest.clusters),
+            "judges": len(honest.judges)}  # fmt: skip
+    view = _table_view(path, honest.dimensions, plan, lines, size, "cycle" in columns.codes)
     return _decide_table(view, plan, planned, measurements, honest.digest, unit)
 
 
@@ -351,21 +352,21 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path, 
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
     measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
     measurements = (*measurements, *missing_measurements(sums, {}))
-    size = sums.n, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))), len(layout.judges)
-    view = _table_view(path, layout.dimensions, plan, notes, layout.paired, *size)
+    clusters = int(np.count_nonzero(sums.sizes.sum(axis=0)))
+    size = {"answers": sums.n, "agents": len(sums.agents), "clusters": clusters, "judges": len(layout.judges)}
+    view = _table_view(path, layout.dimensions, plan, notes, size, layout.paired)
     return _decide_table(view, plan, planned, measurements, sums.digest)
 
 
 def _table_view(
-    path: Path, dimensions: tuple[str, ...], plan: Study, notes: Sequence[str], paired: bool,
-    answers: int, agents: int, clusters: int, judges: int,
-) -> TableView:  # fmt: skip
-    """Return how a table in documented columns was read, and the size of the part that is ranked."""
+    path: Path, dimensions: Sequence[str], plan: Study, notes: Sequence[str], size: Mapping[str, int], paired: bool
+) -> TableView:
+    """Return how a table in documented columns was read; ``size`` counts the part that is ranked."""
     return TableView(
         source=str(path), sha256="", format="Parquet", shape="one column a criterion", roles={},
         read="columns by the names in the documentation", filled=() if paired else (_UNPAIRED,), left=tuple(notes),
-        choices=(), dimensions=dimensions, scale=plan.scale, answers=answers, agents=agents, clusters=clusters,
-        judges=judges, scores=answers * judges * len(dimensions), missing=0,
+        choices=(), dimensions=tuple(dimensions), scale=plan.scale, **size,
+        scores=size["answers"] * size["judges"] * len(dimensions), missing=0,
     )  # fmt: skip
 
 
