@@ -359,7 +359,7 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path, 
 
 
 def _table_view(
-    path: Path, dimensions: Sequence[str], plan: Study, notes: Sequence[str], size: Mapping[str, int], paired: bool
+    path: Path, dimensions: Sequence[str], plan: Study, notes: Sequence[str], size: Mapping[str, Any], paired: bool
 ) -> TableView:
     """Return how a table in documented columns was read; ``size`` counts the part that is ranked."""
     return TableView(
