@@ -242,7 +242,7 @@ def known(name: str, text: str, day: date) -> bench.MarketState:
         bench.ClassLine(group, size, None if size == 2 else 0.6, 0.2, "bull") for group, size in SIZES.items()
     )
     macro = (("Ten-year yield", MacroReading("Y10", "percent", "ok", 4.7)),)
-    news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire", ()),)
+    news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire"),)
     square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, 0.0]])
     arrays = np.zeros(61), np.ones((61, 14)), np.zeros((60, 14)), square, square, square, between
     return bench.MarketState(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)

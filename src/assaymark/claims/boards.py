@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import SMALL_GAP, Fields, Finding, cluster_findings
-from assaymark.claims.levels import Rules, threshold
+from assaymark.claims.findings import SMALL_GAP, Fields, cluster_findings
+from assaymark.claims.levels import Finding, Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first

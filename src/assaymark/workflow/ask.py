@@ -477,7 +477,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         raise missing(prices, "file of prices")
     tariff = load_prices(prices)
     try:
-        limit = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
+        limit = None if budget is None else SpendLimit(budget, tariff)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     registry = models if isinstance(models, Models) else Models(models, {})

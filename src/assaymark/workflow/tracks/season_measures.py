@@ -571,8 +571,10 @@ def judge_measurements(
                 authors, periods, points, rest = zip(*spoken, strict=True)
                 slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, LEVEL)
                 yield verbosity(
-                    slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
-                    level=LEVEL, unit="points per doubling", detail={"periods": slope.periods},
+                    slope.estimate, (len(spoken), "agents' periods"),
+                    "points per doubling of the length, within agents, against the median of the other judges; "
+                    "jackknife over periods", ends=(slope.low, slope.high), level=LEVEL, unit="points per doubling",
+                    detail={"periods": len(set(periods))},
                 )  # fmt: skip
                 continue
         yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")
