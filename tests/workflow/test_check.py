@@ -394,6 +394,12 @@ def test_a_large_file_is_summed_in_parts_only_where_its_columns_are_the_document
     found = assaymark.check(tmp_path / "documented.parquet", dimensions="clear", out=tmp_path / "run")
     assert found.agreement.value == next(m.value for m in want[2] if m.id == found.agreement.id)
     assert (tmp_path / "run" / "report" / "index.html").is_file()
+    (tmp_path / "plan.toml").write_text(
+        PLAN.partition('[[judges]]\nname = "llama-3"')[0].replace('"aggregate"', '"clear"')
+    )
+    planned = assaymark.check(tmp_path / "documented.parquet", dimensions="clear", study=tmp_path / "plan.toml")
+    caps = {condition.id for verdict in planned.verdicts for condition in verdict.conditions}
+    assert (planned.preregistered, "not-preregistered" in caps) == (False, True), "a plan that is not locked is no lock"
 
 
 @pytest.mark.parametrize(
