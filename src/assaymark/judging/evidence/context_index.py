@@ -206,8 +206,8 @@ class ContextIndex:
         stated = {}
         for name, bars in shown.items():
             if len(times := sorted(bars)) > 1:
-                interval, close = int((times[-1] - times[-2]).total_seconds()), tuple(bars[at] for at in times)
-                stated[name] = Series(name, interval_s=interval, times=tuple(times), close=close)
+                interval, prices = int((times[-1] - times[-2]).total_seconds()), tuple(bars[at] for at in times)
+                stated[name] = Series(name, interval_s=interval, times=tuple(times), close=prices)
         # Numbers of constraints, and of prompt lines that state an obligation of the agent.
         entries: list[Entry] = []
         for bound in rules:
