@@ -24,7 +24,7 @@ from assaymark.claims import certificate_name, certificates, decide_claims, inde
 from assaymark.claims.certification import VerdictFile, count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.metrology.analysis import analyse, analyse_sums
+from assaymark.metrology.analysis import analyse
 from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
@@ -350,7 +350,7 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path, 
         reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
-    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
+    measurements = analyse(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
     measurements = (*measurements, *missing_measurements(sums, {}))
     clusters = int(np.count_nonzero(sums.sizes.sum(axis=0)))
     size = {"answers": sums.n, "agents": len(sums.agents), "clusters": clusters, "judges": len(layout.judges)}
