@@ -78,7 +78,7 @@ _FACTOR = (
 _YAHOO_NOTES = (_TRADED, _FACTOR, _TIMES)
 
 YAHOO = service.Source(
-    name="yfinance", extra="yfinance", gives="daily bars, and instruments with their currency",
+    name="yfinance", extra="yfinance",
     needs="symbols as the service spells them, such as SPY",
     licence="the terms of the data vendor apply: personal use, redistribution is not granted",
     options={
@@ -236,7 +236,7 @@ _EXCHANGE_NOTES = (
 )
 
 CCXT = service.Source(
-    name="ccxt", extra="ccxt", gives="daily bars of spot pairs of one exchange",
+    name="ccxt", extra="ccxt",
     needs="pairs such as BTC/USD, and option exchange=NAME",
     licence="the terms of the exchange apply; redistribution is not granted",
     options={
