@@ -615,9 +615,9 @@ def stored_answers(folder: RunFolder) -> AnswerIndex:
     from assaymark.report.records.answers import AnswerIndex
 
     store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
-    for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
+    for pair in store.read_any(PAIRS):
         pairs[pair.judge].append(pair)
-    for text in store.read(POINTS) if store.rows(POINTS) else ():
+    for text in store.read_any(POINTS):
         texts[text.judge].append(text)
     return AnswerIndex.of(pairs, texts)
 

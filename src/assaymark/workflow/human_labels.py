@@ -201,8 +201,7 @@ def zoned_time(text: str) -> datetime | None:
 
 def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
     """Return the stored grades of people, sorted by trajectory, grader and dimension."""
-    store = Store(folder)
-    return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
+    return tuple(Store(folder).read_any(LABELS))
 
 
 @dataclass(frozen=True, slots=True)

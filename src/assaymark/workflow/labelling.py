@@ -355,7 +355,7 @@ def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     """Return the labelled cycles needed for two differences: the plan's margin, and the largest one of the judges."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
-    measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
+    measured = store.read_any(MEASUREMENTS)
     effects = [(abs(item.value), (item.labels["high"], item.labels["low"])) for item in measured
             if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.value]  # fmt: skip
     comparisons = labelling.texts.judged() if effects else None
