@@ -86,11 +86,14 @@ class House:
             if self.cut == n:
                 self.cut = None
                 raise ModelError("the connection broke", retryable=True)
-            word = self.verdict(key, held["times"][key])
+            word = self.outcome(key, held["times"][key])
             if word == "nothing":
                 continue
             result = (key, reply_to(key) if word is None else failure(word))
             yield from (result, result) if self.twice else (result,)
+
+    def outcome(self, key: str, times: int) -> str | None:
+        return self.verdict(key, times)
 
     def cancel(self, remote: str) -> None:
         self.cancelled.append(remote)
