@@ -25,7 +25,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
-from assaymark.engine.calls import INLINE_BYTES, Packed, damage_error, pack, seal, text_bytes
+from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, seal, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, among, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
@@ -141,7 +141,7 @@ class LedgerStore(ABC):
 
     def read(self, sha256: str) -> bytes:
         """The packed bytes of an object that is not stored in the table."""
-        raise LedgerError(f"object {sha256} is damaged: its bytes are gone; restore the ledger from a copy")
+        raise damaged(f"object {sha256}", "its bytes are gone")
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An INSERT that leaves existing rows unchanged."""
@@ -253,7 +253,7 @@ class SqliteStore(LedgerStore):
         try:
             return file.read_bytes()
         except OSError as exc:
-            raise damage_error(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
+            raise damaged(f"object {sha256}", f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which every user of the file runs."""

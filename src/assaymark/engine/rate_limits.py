@@ -60,12 +60,11 @@ _ADD = (
 )
 
 
-def check_minimums(owner: object, **limits: float) -> None:
-    """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
-    for name, least in limits.items():
-        value = getattr(owner, name)
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} must be at least {least} (got {value})")
+def check_options(options: Mapping[str, float | None], least: float | None = None) -> None:
+    """Raise `ValueError` unless each option is None or at least ``least``; without it, above 0."""
+    for name, value in options.items():
+        if value is not None and not (value > 0 if least is None else value >= least):
+            raise ValueError(f"{name} must be {'positive' if least is None else f'at least {least}'} (got {value})")
 
 
 Grant = tuple[int, int, float]
@@ -156,7 +155,8 @@ class CircuitBreakerPolicy:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        check_minimums(self, failures=1, cool_down_s=0)
+        check_options({"failures": self.failures}, 1)
+        check_options({"cool_down_s": self.cool_down_s}, 0)
 
 
 class Breaker:

@@ -23,6 +23,7 @@ from assaymark.engine.rate_limits import (
     Endpoint,
     PendingCall,
     Throttle,
+    check_options,
     endpoint_of,
     lane_of_call,
     requested_wait_s,
@@ -466,12 +467,9 @@ def run_calls(
     `LedgerError` (another run holds the ledger, or calls are in batches); later, once calls in flight are recorded,
     any exception of a model other than `ModelError`.
     """
-    for name, value, least in (("concurrency", concurrency, 1), ("attempts", attempts, 1), ("backoff_s", backoff_s, 0)):
-        if not value >= least:
-            raise ValueError(f"{name} must be at least {least} (got {value})")
-    for name, value in (("deadline_s", deadline_s), ("lease_s", lease_s)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive (got {value})")
+    check_options({"concurrency": concurrency, "attempts": attempts}, 1)
+    check_options({"backoff_s": backoff_s}, 0)
+    check_options({"deadline_s": deadline_s, "lease_s": lease_s})
     manner = concurrency, deadline_s, attempts, backoff_s, patience or CircuitBreakerPolicy(), limits or {}
     with ledger.exclusive():
         asked: dict[str, CallSpec] = {}

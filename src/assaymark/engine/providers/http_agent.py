@@ -238,7 +238,7 @@ class HttpAgent:
         self.url, parts, secure = url, urlsplit(url), url.startswith("https")
         port = parts.port or (HTTPSConnection if secure else HTTPConnection).default_port
         self.site = secure, parts.hostname or "", port, parts.path or "/"
-        """Whether the connection is secure, and the host (an IPv6 address without brackets), port and path."""
+        """True for TLS; the host (an IPv6 address without brackets), the port and the path."""
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ
         self._sleep = sleep
