@@ -11,20 +11,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import uuid4
 
 import sqlalchemy as sa
 
 from assaymark.engine import database, schema
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
 from assaymark.engine.schema import Attempt, among, plain, windows
 from assaymark.errors import ModelError
 
 if TYPE_CHECKING:
-    from assaymark.engine.ledger import Ledger
     from assaymark.protocol import ProviderLimits
 
 # Limits of requests and tokens per minute and provider, shared by all workers on one ledger.
@@ -444,10 +441,6 @@ class Leases:
             return connection.execute(statement, parameters).rowcount
 
 
-_KNOWN_TEXTS = 10_000
-_KEYS_A_CLAIM = 500
-
-
 @dataclass(frozen=True, slots=True)
 class PendingCall:
     """A call to be sent now. ``fence`` is the fencing token of its lease, None if no lease is needed."""
@@ -455,78 +448,6 @@ class PendingCall:
     key: str
     call: CallSpec
     fence: int | None = None
-
-
-class CallQueue:
-    """The calls of a run, by lane (`lane_of_call`). Without ``calls``: all planned calls that have no reply."""
-
-    def __init__(
-        self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None
-    ) -> None:
-        self._ledger, self.sizes, self._lease_s, self._calls = ledger, sizes, lease_s, calls
-        self.leases, self.worker, self.lost = ledger.leases, uuid4().hex, 0
-        self.since = 0.0 if self.leases is None else ledger.batches.now()
-        self.renew_every_s = None if self.leases is None else lease_s / 3
-        self._texts: dict[str, Text] = {}
-        self._todo: dict[str, list[str]] = {}
-        self._later: dict[str, list[str]] = {}
-        for key, call in (calls or {}).items():
-            self._todo.setdefault(lane_of_call(call), []).append(key)
-        for keys in self._todo.values() if self.leases else ():
-            keys.reverse()  # popped from the end
-        planned = sizes if self.leases is None and calls is None else ()
-        self._planned = {model: iter(ledger.pending_of(model)) for model in planned}
-
-    def ready(self, lane: str) -> list[PendingCall]:
-        """The calls of a lane that need no fetch from the ledger."""
-        if self._calls is None or self.leases is not None:
-            return []
-        return [PendingCall(key, self._calls[key]) for key in self._todo.pop(lane)]
-
-    def more(self, lane: str, n: int) -> list[PendingCall] | None:
-        """Fetch about ``n`` calls of a lane. Empty: other workers hold the rest, try again; None: none is left."""
-        leases = self.leases
-        if leases is None:
-            return self._loaded(dict.fromkeys(islice(self._planned.get(lane, ()), n))) or None
-        if self._calls is None:
-            claimed = self._claim(leases, n, model=lane)
-            left = claimed or leases.any_left(lane, self.since, self.worker)
-            return self._loaded(claimed) if left else None
-        todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
-        while todo:
-            keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            claimed = self._claim(leases, len(keys), keys)
-            later += [key for key in keys if key not in claimed]
-            if claimed:
-                return [PendingCall(key, self._calls[key], claimed[key]) for key in keys if key in claimed]
-        open_ = leases.open_keys(later, self.since)
-        todo += [key for key in reversed(later) if key in open_]
-        later.clear()
-        return [] if todo else None
-
-    def renew(self) -> None:
-        """Extend all leases."""
-        if self.leases is not None:
-            self.leases.renew(self.worker, self._lease_s)
-
-    def requeue(self, dues: Collection[PendingCall] | None = None) -> None:
-        """Release these calls to other workers, or all that are leased."""
-        if self.leases is not None:
-            self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
-
-    def _loaded(self, fences: Mapping[str, int | None]) -> list[PendingCall]:
-        """Load calls from the ledger by their keys; texts that many of them share are cached."""
-        if len(self._texts) > _KNOWN_TEXTS:
-            self._texts.clear()
-        calls = self._ledger.load(list(fences), self._texts)
-        return [PendingCall(key, call, fences[key]) for key, call in zip(fences, calls, strict=True)]
-
-    def _claim(
-        self, leases: Leases, n: int, keys: Sequence[str] | None = None, model: str | None = None
-    ) -> dict[str, int]:
-        claims, lost = leases.claim(self.worker, n, self._lease_s, keys, model, self.since)
-        self.lost += lost
-        return dict(claims)
 
 
 def lane_of_call(call: CallSpec) -> str:
