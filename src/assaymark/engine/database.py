@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -142,6 +142,17 @@ class LedgerStore(ABC):
     def read(self, sha256: str) -> bytes:
         """The packed bytes of an object that is not stored in the table."""
         raise damaged(f"object {sha256}", "its bytes are gone")
+
+    @contextmanager
+    def adding(self, packed: Sequence[Packed], kind: str) -> Iterator[sa.Connection]:
+        """Store objects, and yield the connection of their transaction for the rows that name them."""
+        with plain_errors(self.name):
+            self.keep(packed)
+        with self.writing() as connection:
+            # two workers that store the same objects must not deadlock
+            rows = [object_row(self, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
+            execute_many(connection, self.insert_new(schema.objects), rows)
+            yield connection
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An INSERT that leaves existing rows unchanged."""
