@@ -122,8 +122,8 @@ def reply(attempt, text="fine"):
     return End(attempt, "replied", reply=Reply(text=text, model="m"))
 
 
-def claim(leases, worker, n, lease_s=60.0, **more):
-    return leases.claim(worker, n, lease_s, **more)[0]
+def claim(leases, worker, n, lease_s=60.0, of=NAME, **more):
+    return leases.claim(worker, n, lease_s, of, **more)[0]
 
 
 def held(claims):
@@ -145,15 +145,15 @@ def test_a_call_has_one_holder_until_its_lease_ends(shared, leases, monkeypatch)
     assert shared.batches.now() < 4e9
     assert [leases.release(worker) for worker in "abdf"] == [2, 4, 2, 2]
     shared.plan(calls(3, model="other/x"))  # claims can be limited to calls or to a model
-    assert held(claim(leases, "a", 9, keys=KEYS[3:5])) == KEYS[3:5]
-    assert [len(claim(leases, "a", 99, **more)) for more in ({"model": "other/x"}, {})] == [3, 8]
+    assert held(claim(leases, "a", 9, of=KEYS[3:5])) == KEYS[3:5]
+    assert [len(claim(leases, "a", 99, of=of)) for of in ("other/x", NAME)] == [3, 8]
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after it"])
 def test_a_late_reply_is_refused_and_on_record(shared, leases, answered):
     (old,) = claim(leases, "a", 1, 0.0)
     (late,) = shared.commit([old], [])[0]
-    claims, lost = leases.claim("b", 1, 60.0)
+    claims, lost = leases.claim("b", 1, 60.0, NAME)
     assert lost == 1
     assert shared.commit([old], [])[0] == [None]  # nothing begins under a claim that is lost
     (attempt,) = shared.commit(claims, [])[0]
@@ -191,7 +191,7 @@ def test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_w
 def test_attempts_without_a_claim_work_as_in_a_file_which_has_no_leases(ledger, shared):
     assert ledger.leases is None
     answer(shared, [CALL])
-    assert shared.leases.claim("a", 1, 60.0) == ([], 0)
+    assert shared.leases.claim("a", 1, 60.0, NAME) == ([], 0)
 
 
 # Several workers on one plan: each call is answered once, whoever comes, goes or is away for too long
@@ -210,19 +210,6 @@ def together(*works):
     for thread in threads:
         thread.join()
     return found
-
-
-def test_many_at_once_never_hold_the_same_call(shared, database):
-    shared.plan(calls(200))
-    taken = []
-
-    def take(worker):
-        with Ledger.open(database) as ledger:
-            while found := claim(ledger.leases, worker, 7):
-                taken.extend(held(found))
-
-    together(*(lambda worker=worker: take(worker) for worker in "abcd"))
-    assert sorted(taken) == sorted(spec.key for spec in calls(200))
 
 
 def test_a_worker_asks_what_was_planned_for_its_models(either):
@@ -342,7 +329,7 @@ def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, tmp_path):
     keys = [spec.key for spec in ASKED]
     model = Scripted(lambda spec: f"reply to {spec.key}")
     assert run(shared, house, ASKED[:4], deadline_s=0.05).under_way == 4
-    assert shared.leases.claim("somebody", 4, 60.0, keys=keys[:4]) == ([], 0)
+    assert shared.leases.claim("somebody", 4, 60.0, keys[:4]) == ([], 0)
     assert run_calls(shared, ASKED[4:], {"house/one": model}).made == 2
     assert sorted(model.asked) == sorted(keys[4:])
     house.polls = 0
@@ -358,7 +345,7 @@ def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, tmp_path):
 def test_what_others_hold_is_not_in_a_batch_and_one_run_of_batches_is_at_work_at_a_time(shared, database, tmp_path):
     house = House(tmp_path)
     shared.plan(ASKED)
-    claims = claim(shared.leases, "somebody", 2)
+    claims = claim(shared.leases, "somebody", 2, of="house/one")
     refused = pytest.raises(LedgerError, match="another process is collecting its batches")
     with Ledger.open(database) as other, other.batches.exclusive(), refused:
         run(shared, house)

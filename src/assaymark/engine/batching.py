@@ -326,7 +326,7 @@ class BatchRun:
         label = f"assaymark-{token_hex(12)}"
         begins: list[tuple[str, int | None]] = [(key, None) for key in keys]
         if self._leases is not None:
-            claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys, since=self._since)
+            claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys, self._since)
             begins = list(claims)
         begun = [attempt for attempt in self._batches.begin(label, lane, begins) if attempt] if begins else []
         for key in keys:  # those that others hold are theirs to answer

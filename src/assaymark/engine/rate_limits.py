@@ -348,7 +348,6 @@ FROM free WHERE queue.key = free.key RETURNING queue.key, queue.fence
 """
 _CLAIM_OF_KEYS: Final = sa.text(_CLAIM.format(which="key = ANY(:keys)"))
 _CLAIM_OF_MODEL: Final = sa.text(_CLAIM.format(which="model = :model"))
-_CLAIM_ANY: Final = sa.text(_CLAIM.format(which="true"))
 
 _MINE: Final = "SELECT key FROM queue WHERE worker = :worker ORDER BY key FOR UPDATE"
 _RENEW: Final = sa.text(
@@ -391,18 +390,18 @@ class Leases:
         self._store = store
 
     def claim(
-        self, worker: str, n: int, lease_s: float, keys: Sequence[str] | None = None, model: str | None = None,
-        since: float = math.inf,
-    ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
-        """Lease up to ``n`` free calls. Returns (key, fencing token) of each, and the count of attempts now lost."""
-        which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
-        statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
-        if keys is not None:
-            which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
+        self, worker: str, n: int, lease_s: float, of: str | Sequence[str], since: float = math.inf
+    ) -> tuple[list[tuple[str, int]], int]:
+        """Lease up to ``n`` free calls, of a model or with the keys of a list.
+
+        Returns (key, fencing token) of each, and the count of attempts now lost.
+        """
+        which = {"worker": worker, "n": n, "lease_s": lease_s, "since": since}
         with self._store.writing() as connection:
-            rows = connection.execute(
-                statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
-            ).all()
+            if isinstance(of, str):
+                rows = connection.execute(_CLAIM_OF_MODEL, {**which, "model": schema.plain(of)}).all()
+            else:
+                rows = connection.execute(_CLAIM_OF_KEYS, {**which, "keys": list(of)}).all()
             claims = sorted((row.key, row.fence) for row in rows)
             lost: list[Attempt] = []
             for group in groups([key for key, fence in claims if fence > 1], KEYS_A_QUERY):

@@ -463,7 +463,7 @@ class _Lane:
         if leases is None:
             return self._loaded({self._todo.pop(): None for _ in range(min(n, len(self._todo)))}) or None
         if not self._calls:
-            claimed = self._claim(leases, n)
+            claimed = self._claim(leases, n, self._name)
             left = claimed or leases.any_left(self._name, run.since, run.worker)
             return self._loaded(claimed) if left else None
         while self._todo:
@@ -477,13 +477,10 @@ class _Lane:
         self._later.clear()
         return [] if self._todo else None
 
-    def _claim(self, leases: Leases, n: int, keys: Sequence[str] | None = None) -> dict[str, int]:
-        """Lease these calls, or any of the model; return their fencing tokens."""
-        run = self._run
-        claims, lost = leases.claim(
-            run.worker, n, run.lease_s, keys, None if keys is not None else self._name, run.since
-        )
-        run.lost += lost
+    def _claim(self, leases: Leases, n: int, of: str | Sequence[str]) -> dict[str, int]:
+        """Lease calls of a model or with these keys; return their fencing tokens."""
+        claims, lost = leases.claim(self._run.worker, n, self._run.lease_s, of, self._run.since)
+        self._run.lost += lost
         return dict(claims)
 
     def _loaded(self, fences: Mapping[str, int | None]) -> list[PendingCall]:
