@@ -8,20 +8,19 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
-from batch_house import House
-from engine_calls import Places, Scripted, answer, call, calls, echo
+from batch_house import House, run_at
+from engine_calls import NAME, QUICK, Places, Scripted, answer, call, calls, echo, together
 
-from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_batches, run_calls, run_worker
+from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_calls, run_worker
 from assaymark.engine.database import PostgresStore
 from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
 KEYS = sorted(spec.key for spec in calls(10))
-NAME = "reference/echo"
-QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 SECRET = "canary-4711"
 
 
@@ -197,21 +196,6 @@ def test_attempts_without_a_claim_work_as_in_a_file_which_has_no_leases(ledger, 
 # Several workers on one plan: each call is answered once, whoever comes, goes or is away for too long
 
 
-def together(*works):
-    """Do all of these at the same time; what each returned."""
-    found = [None] * len(works)
-
-    def do(n):
-        found[n] = works[n]()
-
-    threads = [threading.Thread(target=do, args=(n,)) for n in range(len(works))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
 def test_a_worker_asks_what_was_planned_for_its_models(either):
     either.plan([*calls(70), *calls(5, model="other/x")])
     run_calls(either, calls(10), {NAME: echo()}, **QUICK)
@@ -316,19 +300,14 @@ def test_what_a_stopped_provider_leaves_is_free_for_others_and_a_lost_server_is_
 # Batches of a ledger that workers share: what is in a batch is nobody else's to ask
 
 ASKED = calls(6, model="house/one")
-
-
-def run(ledger, house, asked=ASKED, **more):
-    return run_batches(
-        ledger, asked, {"house": house.maker}, **{"poll_s": 0.001, "settle_s": 0.0, "most_items": 3} | more
-    )
+run = partial(run_at, asked=ASKED, most_items=3)
 
 
 def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, tmp_path):
     house = House(tmp_path, polls=10**6)
     keys = [spec.key for spec in ASKED]
     model = Scripted(lambda spec: f"reply to {spec.key}")
-    assert run(shared, house, ASKED[:4], deadline_s=0.05).under_way == 4
+    assert run(shared, house, asked=ASKED[:4], deadline_s=0.05).under_way == 4
     assert shared.leases.claim("somebody", 4, 60.0, keys[:4]) == ([], 0)
     assert run_calls(shared, ASKED[4:], {"house/one": model}).made == 2
     assert sorted(model.asked) == sorted(keys[4:])
