@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,10 +44,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     file = verdict_file(study, plan_hash, verdicts, measurements, planned, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
-    texts = map(partial(runs.json_text, shared={}), certificates(verdicts, index(measurements), study))
-    runs.replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), texts, strict=True)))
-    runs.write_json(folder.verdicts, file)
-    runs.write_sums(folder)
+    made = certificates(verdicts, index(measurements), study)
+    runs.write_verdicts(folder, file, zip(map(certificate_name, verdicts), made, strict=True))
     return file
 
 
@@ -203,7 +200,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), [Problem("", "contains no run: no lock, no ledger and no tables")])
+        raise InputError(str(folder.path), ["contains no run: no lock, no ledger and no tables"])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():
@@ -220,7 +217,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
         store = Store(folder)
         with verified.guard(path):
             entries, _ = read_journal(folder)
-            stored_times = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+            stored_times = set(store.stored(TIMES))
             if lost := stored_times - set(times_of(entries)):
                 first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
                 verified.report(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")

@@ -26,11 +26,11 @@ from assaymark.report.records.judgments import Calls
 from assaymark.report.site import FRONTS, LiveView, SiteEntry, render_call, render_live, render_missing
 from assaymark.workflow import ask
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.publish import call_progress, study_contents, study_pages
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
+from assaymark.workflow.score_files import open_checked
 from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400
@@ -80,7 +80,7 @@ class RunServer:
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             problem = "contains no pages and no run; name a run folder, or the folder of a site"
-            raise InputError(str(path), [Problem("", problem)])
+            raise InputError(str(path), [problem])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
@@ -262,7 +262,7 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
         problem = f"is not available: {exc.strerror or exc}; choose another with --port"
-        raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
+        raise InputError(f"{host}:{port}", [problem]) from None
     server.daemon_threads = True
     return server
 
