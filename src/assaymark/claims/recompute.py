@@ -176,7 +176,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _with_detail(item: Measurement, **detail: Any) -> Measurement:
+def _with_detail(item: Measurement, detail: Mapping[str, Any]) -> Measurement:
     return replace(item, detail={**item.detail, **detail})
 
 
@@ -274,7 +274,7 @@ class Recomputation:
             self.assume(f"intervals of {word}, and the number of clusters that they rest on, are")
         if stated.get("half_even") is not None:
             self.assume("kappas under half-even rounding are")
-        return self._check(item, value=value)
+        return self._check(item, {"value": value})
 
     def _pairs(self, item: Measurement) -> dict[str, float | None]:
         """Recompute the agreement of each pair of judges from its table or sums, and compare it with the stated one."""
@@ -293,7 +293,7 @@ class Recomputation:
             self.compare(label, stated.get(pair), kappas.get(pair))
         return kappas
 
-    def _check(self, item: Measurement, /, **again: Any) -> Measurement:
+    def _check(self, item: Measurement, again: Mapping[str, Any]) -> Measurement:
         """Compare parts of a measurement with the recomputed ones; return it with those that its tables give."""
         fixed, detail, described = dict[str, Any](), dict(item.detail), _describe(item)
         for name, part in again.items():
@@ -315,7 +315,7 @@ class Recomputation:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, clusters = _describe(item), int(counts.size)
-        item = self._check(item, n=int(counts.sum()), clusters=clusters)
+        item = self._check(item, {"n": int(counts.sum()), "clusters": clusters})
         means = column[:, 0] / counts
         gap = float(contrasts.snap_to_zero(means.mean())) if clusters else None
         self.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
@@ -333,12 +333,14 @@ class Recomputation:
             if name not in tests:
                 condition = "over so many clusters" if self.complete else "where grades are missing"
                 self.assume(f"p-values of the {name.removeprefix('p_').replace('_', ' ')} {condition} are")
-        item = self._check(item, **{name: tests[name] for name in stated if name in tests})
-        item = self._check(item, variance=float(means.var(ddof=1)) if clusters > 1 else 0.0)
+        item = self._check(item, {name: tests[name] for name in stated if name in tests})
+        item = self._check(item, {"variance": float(means.var(ddof=1)) if clusters > 1 else 0.0})
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             own = dict.fromkeys([name for name in ("p", "p_own_variance") if name in item.detail], 1.0)
-            return self._check(item, value=None, state=cannot_be_tested(clusters, self.consecutive), gap=gap, **own)
-        item, variance = self._check(item, value=gap), item.detail["variance"]
+            return self._check(
+                item, {"value": None, "state": cannot_be_tested(clusters, self.consecutive), "gap": gap, **own}
+            )
+        item, variance = self._check(item, {"value": gap}), item.detail["variance"]
         test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
         item = self._retest(item, test)
         if item.labels["dimension"] == AGGREGATE:
@@ -350,7 +352,7 @@ class Recomputation:
         elif "others" in item.detail:
             self.assume("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in item.detail:
-            item = self._check(item, p_own_variance=_moderated({}, variance, clusters).p(item.value))
+            item = self._check(item, {"p_own_variance": _moderated({}, variance, clusters).p(item.value)})
         return self._interval(item, test)
 
     def _serial(self, item: Measurement, means: Floats) -> _TTest:
@@ -368,7 +370,7 @@ class Recomputation:
                 error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
                 tests.append(_TTest(error, size_again - 1 if error else None, rows.size))
         if not tests:
-            self._check(item, effective=float(contrasts.effective_size(means.size, rho)))
+            self._check(item, {"effective": float(contrasts.effective_size(means.size, rho))})
             return _TTest(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
@@ -376,7 +378,7 @@ class Recomputation:
         """Recompute standard error, degrees of freedom, p and, on the aggregate, equivalence."""
         value = item.value
         if tested:
-            item = self._check(item, se=test.se, df=test.df, p=test.p(value))
+            item = self._check(item, {"se": test.se, "df": test.df, "p": test.p(value)})
         if value is None or item.labels["dimension"] != AGGREGATE or item.name in ("lofo.contrast", "judges.contrast"):
             return item
         near, clusters = item.detail.get("p_equivalence_at", {}), int(item.detail["clusters"])
@@ -384,16 +386,16 @@ class Recomputation:
         def p(margin: float) -> float:
             return equivalence_p(value, test.se, test.df, clusters, margin)
 
-        item = self._check(item, p_equivalence=p(self.rules.margin))
+        item = self._check(item, {"p_equivalence": p(self.rules.margin)})
         called = f"p of equivalence of the {_describe(item)} at the margin"
         margins = {f"{rules.margin:g}": rules.margin for rules in other_margins(self.rules).values()}
         again = {name: self.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()}
-        return _with_detail(item, p_equivalence_at=again)
+        return _with_detail(item, {"p_equivalence_at": again})
 
     def _interval(self, item: Measurement, test: _TTest) -> Measurement:
         half = test.half(0.5 + self.study.level / 2)
         low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
-        return self._check(item, low=low, high=high)
+        return self._check(item, {"low": low, "high": high})
 
     def _variant(self, item: Measurement) -> Measurement:
         """Recompute a contrast without a judge family or same-family judges, at equal length, or over other judges."""
@@ -402,7 +404,7 @@ class Recomputation:
             self.assume("the other contrasts of a leader without each judge family are")
             return item
         if name != "judges.contrast":
-            item = self._check(item, clusters=item.n)
+            item = self._check(item, {"clusters": item.n})
         elif item.value is None:
             return item
         # The test with the stated standard error and degrees of freedom
@@ -434,14 +436,14 @@ class Recomputation:
                 equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
-            item = self._check(item, word=word)
+            item = self._check(item, {"word": word})
         return item
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """Check that an adjusted p-value lies between the p-value and ``tests`` times the p-value."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        return self._check(item, **{name: bounded})
+        return self._check(item, {name: bounded})
 
     # Measurements other than contrasts of two agents.
 
@@ -460,8 +462,8 @@ class Recomputation:
         stated = {"p": p} if "p" in item.detail else {}
         low, high = (_number(float(end[0])) for end in (tested.low, tested.high))
         value = float(tested.difference[0])
-        item = self._check(item, n=int(counts.sum()), value=value, low=low, high=high, **stated)
-        return _with_detail(item, **{"p": p, **item.detail})
+        item = self._check(item, {"n": int(counts.sum()), "value": value, "low": low, "high": high, **stated})
+        return _with_detail(item, {"p": p, **item.detail})
 
     def _shares(self, item: Measurement) -> Measurement:
         """Recompute shares, counts and what depends on them."""
@@ -473,36 +475,36 @@ class Recomputation:
             if (below := detail.get("below")) is None or item.value is None or not item.n:
                 self.assume(f"the {label} is")
                 return item
-            return self._check(item, tokens=self.rules.cells.terse_tokens, value=below / item.n)
+            return self._check(item, {"tokens": self.rules.cells.terse_tokens, "value": below / item.n})
         if name == "panel.families":
             judges = detail.get("own", {})
             self.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
                 families = {self.study.judges.get(judge) for judge in judges}
-                item = self._check(item, value=float(len(families)))
+                item = self._check(item, {"value": float(len(families))})
             self.assume("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
             lags, flag = detail.get("lags") or [None], detail.get("flag")
             self.assume("the dependence of clusters that follow each other is")
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
-            return self._check(item, value=lags[0], flagged=flagged)
+            return self._check(item, {"value": lags[0], "flagged": flagged})
         if name == "cell.agreement":
             beside = "over a control cell and the honest records, and what each judge family sees, is"
             self.assume(f"{coefficient_words(item)} {beside}")
             if item.value is not None and (by_family := detail.get("p")):
                 alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
                 every = all(p <= alpha + TOLERANCE for p in by_family.values())
-                return self._check(item, unanimous=every)
+                return self._check(item, {"unanimous": every})
         if name == "datasheet.gate" and item.value is not None:
             failed = float(len(detail.get("failed", [])))
             self.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
-            return self._check(item, value=share)
+            return self._check(item, {"value": share})
         if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
             several = [kappa for kappa in kappas.values() if kappa is not None]
             value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return self._check(item, value=value)
+            return self._check(item, {"value": value})
         return item
 
     def _human_contrast(self, item: Measurement) -> Measurement:
@@ -533,8 +535,8 @@ class Recomputation:
         if item.detail.get("needed") is not None:
             self.assume("numbers of labelled cycles needed are")
         judges = None if again.judge_only is None else again.judge_only.estimate
-        parts = {"se": again.se, "p": again.p_up, "value": again.estimate, "low": again.low, "high": again.high}
-        return self._check(item, judges=judges, **parts)
+        parts = {"se": again.se, "p": again.p_up, "judges": judges, "value": again.estimate}
+        return self._check(item, parts | {"low": again.low, "high": again.high})
 
     # Relations between measurements.
 
@@ -554,7 +556,7 @@ class Recomputation:
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
                 self.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
-                item = _with_detail(item, triggered=triggered)
+                item = _with_detail(item, {"triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
                 p_holm = self.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
@@ -562,7 +564,7 @@ class Recomputation:
                 outcome = cell_outcome(
                     item.labels["cell"], item.value, float(tested), p_holm, flat, cells=limits, alpha=alpha
                 )
-                item = self._check(_with_detail(item, p_holm=p_holm), outcome=str(outcome))
+                item = self._check(_with_detail(item, {"p_holm": p_holm}), {"outcome": str(outcome)})
             again.append(item)
         by_id = {item.id: item for item in again}
         for halo in again:
