@@ -17,7 +17,7 @@ from assaymark.benchmark import (
     AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BaselineResult, BenchPlan, EpisodeResult, CallExcerpt, Window,
     questions,
 )  # fmt: skip
-from assaymark.claims import BenchRules, Board, decide_benchmark
+from assaymark.claims import Board, decide_benchmark
 from assaymark.market import CLASS_NAMES, History, Listing, MacroReading, News
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
@@ -283,7 +283,7 @@ def made(
         one, two = items(names, rng, 0.4), items(names, rng, 0.5, 0.1)
         labels = {"board": "all"}
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
-    verdicts, leaderboards = decide_benchmark(measurements, boards, BenchRules(), PLAN)
+    verdicts, leaderboards = decide_benchmark(measurements, boards, PLAN)
     sizes = zip(questions.SPLITS, (309, 431, 260), strict=True)
     splits = {(one, split): size for split, size in sizes for one in questions.TEMPLATES}
     run = portbench.BenchRun(

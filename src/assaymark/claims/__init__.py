@@ -10,7 +10,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.claims.boards import (
-        DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, Leaderboard, decide_benchmark,
+        DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, Board, Leaderboard, decide_benchmark,
     )  # fmt: skip
     from assaymark.claims.certification import (
         KEPT, Rank, certificate, certificate_name, certificates, season_certificates,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",
     "SINGLE",
-    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Phrase", "Rank", "Rules", "SeasonClaims",
+    "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Phrase", "Rank", "Rules", "SeasonClaims",
     "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
     "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "governing_kappa", "index", "kind_of",

@@ -6,15 +6,15 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, is_unanswered, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_worker, spawned
-from assaymark.engine.prices import Prices
+from assaymark.agents.llm import DecisionKey, agent_call, date_call, envelope_of, is_unanswered, prompt_of
+from assaymark.engine import CallSpec, Ledger, Message, Model, RunSummary, run_worker, spawned
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
@@ -22,8 +22,18 @@ from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_l
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
+from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.records import (
+    Context,
+    Decision,
+    Evidence,
+    Judgment,
+    Measurement,
+    Rationale,
+    content_id,
+    grouped,
+    sha256_text,
+)
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut_cycles, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
@@ -140,9 +150,7 @@ class Scores:
         """Read the judgments of a run into tables; ``selection`` are its decisions, read here by default."""
         study = locked.study
         selection = selection or select(store.read(DECISIONS), study)
-        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
-        for judgment in store.read(JUDGMENTS):
-            judgments[judgment.trajectory].append(judgment)
+        judgments: Mapping[str, list[Judgment]] = grouped(store.read(JUDGMENTS), attrgetter("trajectory"))
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
             lengths = {decision.record_id: judging.token_count(judging.judged_text(decision)) for decision in decisions}
@@ -222,9 +230,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 say(line)
         # The anchor probe: one judge again, on a stratified sample, under another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
-            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-            judgments, reasked = session.grade(rubric, "rubric-wording ablation", judges, sample)
+            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(session.selection.honest, study)
+            judgments, reasked = session.grade(rubric, "rubric-wording ablation", study.anchor_judges, sample)
             store.write(ANCHOR, judgments, reading)
         # The held-out judge, only on agents of pairs that the panel leaves contested (section 3.5).
         if (probe := study.stability.probe) is not None:
@@ -264,33 +271,15 @@ def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
-    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), defaultdict[str, list[Decision]](list)
-    for decision in honest:
-        shared[decision.context_id].append(decision)
+    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), grouped(honest, attrgetter("context_id"))
     for name, context in contexts:
         materials |= {name: ContextIndex.of(context)} if name in shared else {}
-        for decision in shared[name]:
+        for decision in shared.get(name, ()):
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
     audit.append((evidence, evidence_summary(
         evidence, honest, materials, rng=np.random.default_rng([study.seed, 2]), level=study.inference.level,
     )))  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedDecision:
-    """A planned decision: one agent on one cycle, with its call."""
-
-    spec: AgentSpec
-    place: DecisionKey
-    context: Context
-    call: CallSpec
-
-    def decision(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
-        """Return the decision in a reply, with its cost if a price is known."""
-        tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
-        cost = prices.cost_of(self.call.model, *tokens, batch)
-        return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
@@ -327,7 +316,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
+def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[asking.PlannedDecision]:
     """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
     return [question for key, seen in _contexts(study, store)[cycles] for question in _plan_cycle(study, key, seen)]
 
@@ -340,7 +329,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
+def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[asking.PlannedDecision]:
     """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -349,7 +338,7 @@ def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDe
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        questions.append(PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
+        questions.append(asking.PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
     return questions
 
 
@@ -360,8 +349,7 @@ PLACEHOLDER: Final = "This text stands in for the reasons that an agent will giv
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
     """Make the trial calls of a study whose cycles or records exist: agents, date probe, then judges."""
     canaries = asking.Canaries(models, study.engine)
-    judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
-    outside = [judge for judge in judges if not judge.model.startswith("reference/")]
+    outside = [judge for judge in study.asked_judges if not judge.built_in]
     store = Store(folder)
     if study.substrate is None:
         decisions: Sequence[Decision] = store.read(DECISIONS)

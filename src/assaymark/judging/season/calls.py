@@ -172,15 +172,16 @@ def judge_texts(plan: ScoringPlan) -> dict[str, str]:
 
 
 def horizon_tasks(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET
-) -> list[HorizonTask]:
-    """Make a task for every agent's horizon, judge (if it is a model) and trial, in this order."""
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET,
+    once: bool = False,
+) -> list[HorizonTask]:  # fmt: skip
+    """Make a task for every agent's horizon, judge (if it is a model) and trial (the first, if ``once``), in order."""
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
         for parts in [rec.split_horizon(horizon, budget)]
         for judge in judges
-        for trial in range(1, judge.trials + 1)
+        for trial in range(1, 1 + (1 if once else judge.trials))
     ]
 
 
@@ -292,7 +293,7 @@ def outcome_grade(calls: Sequence[PlannedOutcome], replies: Sequence[Reply]) -> 
 
 
 def probe_calls(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET, once: bool = False
 ) -> list[PlannedProbe]:
     """Plan an author probe for every agent, judge and trial. A split horizon is represented by its first part."""
     options = tuple(sorted(horizons))
@@ -312,7 +313,7 @@ def probe_calls(
         planned += [
             PlannedCall.of(judge, trial, shown, template, (author, options), form)
             for judge in judges
-            for trial in range(1, judge.trials + 1)
+            for trial in range(1, 1 + (1 if once else judge.trials))
         ]
     return planned
 
