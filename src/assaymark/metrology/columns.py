@@ -421,9 +421,9 @@ def score_table_of(
     return table_of(
         trajectory, judge, columns.numbers["trial"][order], columns.scores[order], usable,
         [names["trajectory"][k] for k in ids], attributes, of.get("replicate", np.ones_like(start)),
-        of["length"].astype(np.float64) if "length" in of else None, judges=judges,
-        families=tuple(names["family"][k] for k in codes["family"][order[first_rows]]), dimensions=columns.dimensions,
-        weights=share, digest=columns.digest(share), agent_families=makers, families_known=columns.families_known,
+        of["length"].astype(np.float64) if "length" in of else None,
+        (judges, tuple(names["family"][k] for k in codes["family"][order[first_rows]]), columns.dimensions, share),
+        digest=columns.digest(share), agent_families=makers, families_known=columns.families_known,
         calls={name: CallCounts.of_rows(ok, bad) for name, (bad, ok) in zip(judges, replies, strict=True)},
     )  # fmt: skip
 

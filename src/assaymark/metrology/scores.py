@@ -195,7 +195,7 @@ def score_table(
         {name: (names := sorted(set(values)), _codes(names, values)) for name, values in attributes.items()},
         np.array([decision.replicate for decision in ordered], dtype=np.int64),
         None if lengths is None else np.array([lengths.get(key, np.nan) for key in ids], dtype=np.float64),
-        judges=tuple(judges), families=tuple(families[judge] for judge in judges), dimensions=dimensions, weights=share,
+        (tuple(judges), tuple(families[judge] for judge in judges), dimensions, share),
         calls={judge: counted[judge] for judge in judges}, digest="",
         agent_families={decision.agent.id: decision.agent.family for decision in records},
     )  # fmt: skip
@@ -211,11 +211,12 @@ def score_table(
 
 def table_of(
     trajectory: Ints, judge: Ints, trial: Ints, scores: Floats, usable: Bools, ids: Sequence[str],
-    attributes: Mapping[str, tuple[Sequence[str], Ints]], replicate: Ints, lengths: Floats | None, *,
-    judges: tuple[str, ...], weights: Floats, **fields: Any,
+    attributes: Mapping[str, tuple[Sequence[str], Ints]], replicate: Ints, lengths: Floats | None,
+    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], **fields: Any,
 ) -> ScoreTable:  # fmt: skip
     """Build the table from rows [N] in the order of trajectory, judge and trial, and the attributes of trajectories [T]
     in the order of their ``ids``: names, and the index of each trajectory's name."""
+    judges, _, _, weights = panel
     first, shape = replicate == 1, (len(ids), len(judges))
     # The mean and the first of the usable trials by judge [T, J, D]; NaN without one.
     slot = (trajectory * len(judges) + judge)[usable]
@@ -273,11 +274,10 @@ def table_of(
     whole = grades(complete)
     return ScoreTable(
         whole.trajectories, agents, whole.agent, cycles, whole.cycle, clusters, whole.cluster, formats,
-        format_[complete], judges, weights=weights, scores=whole.values, trials=trials, lengths=whole.lengths,
-        mean=whole.mean, first=whole.first, replicates=panel_replicates(repeats, [0] * len(judges)),
-        repeats=repeats if many else None, incomplete=grades(rest) if rest.size else None,
-        left_out=tuple(ids[k] for k in np.flatnonzero(first & ~full).tolist()),
-        lacking=lacking.reshape(len(judges), -1), **fields,
+        format_[complete], *panel, whole.values, trials, panel_replicates(repeats, [0] * len(judges)),
+        lengths=whole.lengths, mean=whole.mean, first=whole.first, repeats=repeats if many else None,
+        incomplete=grades(rest) if rest.size else None, lacking=lacking.reshape(len(judges), -1),
+        left_out=tuple(ids[k] for k in np.flatnonzero(first & ~full).tolist()), **fields,
     ).frozen()  # fmt: skip
 
 
