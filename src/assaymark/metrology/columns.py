@@ -423,8 +423,8 @@ def score_table_of(
         [names["trajectory"][k] for k in ids], attributes, of.get("replicate", np.ones_like(start)),
         of["length"].astype(np.float64) if "length" in of else None,
         (judges, tuple(names["family"][k] for k in codes["family"][order[first_rows]]), columns.dimensions, share),
-        digest=columns.digest(share), agent_families=makers, families_known=columns.families_known,
-        calls={name: CallCounts.of_rows(ok, bad) for name, (bad, ok) in zip(judges, replies, strict=True)},
+        {name: CallCounts.of_rows(ok, bad) for name, (bad, ok) in zip(judges, replies, strict=True)},
+        columns.digest(share), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
 
 

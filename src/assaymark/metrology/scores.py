@@ -196,7 +196,7 @@ def score_table(
         np.array([decision.replicate for decision in ordered], dtype=np.int64),
         None if lengths is None else np.array([lengths.get(key, np.nan) for key in ids], dtype=np.float64),
         (tuple(judges), tuple(families[judge] for judge in judges), dimensions, share),
-        calls={judge: counted[judge] for judge in judges}, digest="",
+        {judge: counted[judge] for judge in judges}, "",
         agent_families={decision.agent.id: decision.agent.family for decision in records},
     )  # fmt: skip
     digest = hashlib.sha256()
@@ -212,7 +212,8 @@ def score_table(
 def table_of(
     trajectory: Ints, judge: Ints, trial: Ints, scores: Floats, usable: Bools, ids: Sequence[str],
     attributes: Mapping[str, tuple[Sequence[str], Ints]], replicate: Ints, lengths: Floats | None,
-    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], **fields: Any,
+    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], calls: Mapping[str, CallCounts],
+    digest: str, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
     """Build the table from rows [N] in the order of trajectory, judge and trial, and the attributes of trajectories [T]
     in the order of their ``ids``: names, and the index of each trajectory's name."""
@@ -274,10 +275,9 @@ def table_of(
     whole = grades(complete)
     return ScoreTable(
         whole.trajectories, agents, whole.agent, cycles, whole.cycle, clusters, whole.cluster, formats,
-        format_[complete], *panel, whole.values, trials, panel_replicates(repeats, [0] * len(judges)),
-        lengths=whole.lengths, mean=whole.mean, first=whole.first, repeats=repeats if many else None,
-        incomplete=grades(rest) if rest.size else None, lacking=lacking.reshape(len(judges), -1),
-        left_out=tuple(ids[k] for k in np.flatnonzero(first & ~full).tolist()), **fields,
+        format_[complete], *panel, whole.values, trials, panel_replicates(repeats, [0] * len(judges)), calls,
+        whole.lengths, tuple(ids[k] for k in np.flatnonzero(first & ~full).tolist()), digest, whole.mean, whole.first,
+        repeats if many else None, grades(rest) if rest.size else None, lacking.reshape(len(judges), -1), **fields,
     ).frozen()  # fmt: skip
 
 
