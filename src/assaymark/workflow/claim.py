@@ -200,7 +200,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), [Problem("", "contains no run: no lock, no ledger and no tables")])
+        raise InputError(str(folder.path), ["contains no run: no lock, no ledger and no tables"])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():
@@ -214,9 +214,11 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
 
     # The journal of a season: its hash chain, and against their table the measured times, which are not in the chain.
     if (path := journal_path(folder)).is_file():
+        store = Store(folder)
         with verified.guard(path):
             entries, _ = read_journal(folder)
-            if lost := set(Store(folder).read_any(TIMES)) - set(times_of(entries)):
+            stored_times = set(store.stored(TIMES))
+            if lost := stored_times - set(times_of(entries)):
                 first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
                 verified.report(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:

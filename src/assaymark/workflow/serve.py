@@ -81,7 +81,7 @@ class RunServer:
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             problem = "contains no pages and no run; name a run folder, or the folder of a site"
-            raise InputError(str(path), [Problem("", problem)])
+            raise InputError(str(path), [problem])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
@@ -263,7 +263,7 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
         problem = f"is not available: {exc.strerror or exc}; choose another with --port"
-        raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
+        raise InputError(f"{host}:{port}", [problem]) from None
     server.daemon_threads = True
     return server
 
@@ -337,7 +337,7 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
-            sheets, agreement = sheets_of.stored_datasheets(folder), Store(folder).read_any(MEASUREMENTS)
+            sheets, agreement = sheets_of.stored_datasheets(folder), Store(folder).stored(MEASUREMENTS)
             answers = ask.stored_answers(folder)
             return sites.judges_entry(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)

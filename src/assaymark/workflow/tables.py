@@ -288,8 +288,8 @@ class Store:
         """Read the records of a table in its order, in a list that displays itself in a notebook."""
         return rec.Rows(table.from_arrow(self._file(table).read()))
 
-    def read_any(self, table: RecordTable[T]) -> rec.Rows[T]:
-        """Read the records of a table as `read` does; none if it was never finished."""
+    def stored(self, table: RecordTable[T]) -> rec.Rows[T]:
+        """Read the records of a table like `read`; none if it was never finished."""
         return rec.Rows() if self.digest(table) is None else self.read(table)
 
     def contexts(self) -> dict[str, rec.Context]:

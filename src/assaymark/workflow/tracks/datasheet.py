@@ -177,7 +177,7 @@ def measure_judges(
             )  # fmt: skip
             points += graded
         if study:
-            beside = compare_with_people(Store(folder).read_any(MEASUREMENTS), judge.name)
+            beside = compare_with_people(Store(folder).stored(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
             ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
@@ -396,7 +396,7 @@ def _write_sheets(
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
     """Write the pages of a folder of datasheets again from its stored results."""
-    sheets, agreement = stored_datasheets(folder), Store(folder).read_any(MEASUREMENTS)
+    sheets, agreement = stored_datasheets(folder), Store(folder).stored(MEASUREMENTS)
     read = None if calls == "none" else calls_of(folder)
     pages = datasheet_pages(sheets, agreement, None, stored_answers(folder), read)
     runs.replace_files(folder.report, in_language(pages, language))

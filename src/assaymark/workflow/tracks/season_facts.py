@@ -90,7 +90,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         return {key: tuple(group) for key, group in grouped(items, attrgetter(name)).items()}
 
     times = {time.record_id: time for time in store.read(rows.TIMES)}
-    books = store.read(rows.NAVS), store.read_any(rows.BASELINES)
+    books = store.read(rows.NAVS), store.stored(rows.BASELINES)
     navs, baselines = (by("agent", sorted(each, key=lambda row: row.day)) for each in books)
     # by decision, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
@@ -104,7 +104,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     names = list(dict.fromkeys(agent for agent, _ in decided))
 
     wrong: dict[str, list[str]] = defaultdict(list)
-    checks = tuple(store.read_any(rows.CHECKS))
+    checks = tuple(store.stored(rows.CHECKS))
     for record, _, text in (line.partition("\t") for check in checks for line in check.mismatches):
         wrong[record].append(text)
 
@@ -142,7 +142,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
         replicates if season.replicates > 1 else {},
-        tuple(row for row in store.read_any(OUTCOMES) if row.record_id in times),
+        tuple(row for row in store.stored(OUTCOMES) if row.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
         any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
