@@ -5,16 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
+from assaymark.report.blocks import (
+    Block,
+    Figure,
+    Inline,
+    PageRow,
+    Section,
+    Styled,
+    Table,
+    beside,
+    chained,
+    notes,
+    plot,
+    row_filters,
+    small,
+)  # fmt: skip
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.charts.intervals import AxisRow, LevelMark
+from assaymark.report.charts.intervals import AxisRow, LevelMark, described
 from assaymark.report.datasheet import reading as r
 from assaymark.report.measurements import quantities
 from assaymark.report.records.calls import Lineage
@@ -25,7 +40,7 @@ _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in s
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
 
-def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
+def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> Figure:
     """Judges on two axes, each with both intervals; with ``focus`` the page is about the first datasheet.
 
     ``axes`` has null-pair preference against stable pairs, ``scatter`` positional pairs against them: where a
@@ -48,9 +63,9 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
     _, measurement, two = lead
     if axes and not known(measurement):
-        return r.Plot(title, r.missing_words(measurement, "null-pair preference"))
+        return Figure(title, r.missing_words(measurement, "null-pair preference"))
     if not known(measurement) or not known(two):
-        return r.Plot(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
+        return Figure(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
     level = percent(measurement.level) if measurement.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
@@ -62,20 +77,19 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, remark))
             words = (f"{noun} {interval(m.value, m.low, m.high, 3)}" for noun, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
-    return r.Plot(
-        title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption, name,
-        lambda _, width: charts.share_map(points, columns, width),
-        Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
-        tuple(judges),
+    return plot(
+        name, title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption,
+        partial(charts.share_map, points, columns, 320.0), judges=tuple(judges), note=note,
+        table=Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
-def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
+def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> Figure:
     """The decomposition of preferences: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
     if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
-        return r.Plot(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
+        return Figure(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
     rows, cells, judges = list[charts.StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
     for at, sheet in enumerate(sheets):
         if not known(sheet.part("stable")):
@@ -90,15 +104,15 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
     columns = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
     noun = "pairs of the log" if log else "pairs of equal texts"
-    return r.Plot(
-        title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
-        draw=lambda key, width: charts.stacks(key, rows, width, focus), judges=tuple(judges),
+    return plot(
+        "parts", title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.",
+        partial(charts.stacks, rows, focus), judges=tuple(judges),
         table=Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def null_pairs_plot(sheet: r.DatasheetIndex) -> Figure:
     """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.all("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -109,7 +123,7 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     variants += [] if filler is None else [("Filler: more words, nothing met", filler)]
     if not any(known(m) for _, m in variants):
         first = variants[0][1] if variants else None
-        return r.Plot(title, r.missing_words(first, "preference between nearly equal texts"))
+        return Figure(title, r.missing_words(first, "preference between nearly equal texts"))
     rows = []
     for words, m in variants:
         shown = f"{r.of_n(m)}, {r.share_words(m)}" if known(m) else state_words(m)
@@ -118,10 +132,10 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     if known(filler):
         against = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
         note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{against}."
-    return r.Plot(
-        title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
-        name="near", desc="; ".join(f"{row.title}: {row.shown}" for row in rows),
-        draw=lambda _, width: charts.dots(rows, width, shares=True),
+    return plot(
+        "near", title,
+        "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
+        partial(charts.dots, rows, True, None), described(rows),
         table=Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
 
@@ -178,14 +192,14 @@ _RATES = (
 )  # fmt: skip
 
 
-def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
+def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> Figure:
     """Sensitivity along the quality ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     curves = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not curves[0].points:
         base = sheets[0].base
         first = next((m for m in sheets[0].all("sensitivity") if m.labels.get("prompt") == base), None)
-        return r.Plot(title, r.missing_words(first, "sensitivity"))
+        return Figure(title, r.missing_words(first, "sensitivity"))
     shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
@@ -201,10 +215,10 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
         remarks.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
         remarks.append("> means that no step shown was noticed three times of four.")
-    return r.Plot(
-        title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.", "curve",
+    return plot(
+        "curve", title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.",
+        partial(charts.curves, shown), note=" ".join(remarks),
         judges=tuple(judge for judge, curve in zip(curve_words(sheets), curves, strict=True) if curve.points),
-        draw=lambda _, width: charts.curves(shown, width), note=" ".join(remarks),
         table=Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
                     frozenset({2, 3, 4})),
     )  # fmt: skip
@@ -281,14 +295,14 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
     return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
 
 
-def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def segment_plot(sheet: r.DatasheetIndex) -> Figure:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
     base, strict = operating_point(sheet, sheet.base), operating_point(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
         reason = "The strict instruction was not run on equal texts and on the ladder."
-        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else reason)
+        return Figure(title, r.missing_words(shift, "the criterion shift") if shift else reason)
     rows = []
     for prompt in (sheet.base, STRICT):
         raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
@@ -307,10 +321,10 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
         most = max(steps)
         lost.append(f"{r.capital(r.step_words(most))} apart it picks the better text in {r.of_n(steps[most])}.")
     points = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
-    return r.Plot(
-        title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
+    return plot(
+        "segment", title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.",
+        partial(charts.segment, base, strict), note=" ".join(lost),
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in points),
-        draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
         table=Table(columns, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
@@ -473,17 +487,12 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
 
 
 def _section(
-    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, also: Sequence[str] = ()
+    id: str, title: str, answer: str, plots: Sequence[Figure] = (), table: Table | None = None, also: Sequence[str] = ()
 ) -> Section:
     """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
-    blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
+    blocks: tuple[Block, ...] = (beside(*plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
     return Section(id, title, answer, (*blocks, *notes(also), *tables))
-
-
-def _dots(name: str, title: str, caption: str, rows: Sequence[AxisRow], table: Table, line: float | None) -> r.Plot:
-    desc = "; ".join(f"{row.title}: {row.shown}" for row in rows)
-    return r.Plot(title, caption, name, lambda _, width: charts.dots(rows, width, against=line), table, desc)
 
 
 def _dimension(measurement: Measurement) -> str:
@@ -497,7 +506,7 @@ def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Tab
 
 def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     """The section on scores of single texts: for no content, per requirement met, and for length alone."""
-    orders, plots, parts, every = list(sheet.all("point.order")), list[r.Plot](), list[str](), False
+    orders, plots, parts, every = list(sheet.all("point.order")), list[Figure](), list[str](), False
     for name, title, caption, template in _POINTS:
         items = list(sheet.all(f"point.{name}"))
         every = every or bool(items)
@@ -510,7 +519,8 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
-        plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
+        draw = partial(charts.dots, rows, False, line)
+        plots.append(plot(key, title, f"{caption}, with intervals over tasks.", draw, described(rows), table=table))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
     if not every and not orders:
         return None
@@ -578,12 +588,13 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
     elif isinstance(widest, float):
         answer += f" A shift of up to {number(widest, 2)} is still possible."
-    plots: tuple[r.Plot, ...] = ()
+    plots: tuple[Figure, ...] = ()
     if any(row.value is not None for row in drawn):
         columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
         table = Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
-        plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
+        draw = partial(charts.dots, drawn, False, 0.0)
+        plots = (plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table=table),)
     note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     remarks = (note,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)

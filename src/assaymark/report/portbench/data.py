@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import product
 from typing import Final
 
@@ -18,8 +19,21 @@ from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLAT
 from assaymark.benchmark.replies import prompt_tables
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
-from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
-from assaymark.report.charts.canvas import csv_text, paths_text
+from assaymark.report.blocks import (
+    Columns,
+    Figure,
+    Group,
+    Inline,
+    Linked,
+    Page,
+    Panels,
+    Prose,
+    Section,
+    Table,
+    bold,
+    plot,
+)
+from assaymark.report.charts.canvas import NARROW, WIDE, csv_text, paths_text, view
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.portbench.index import BenchmarkIndex
@@ -84,9 +98,9 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
-    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
+    draw = partial(bar_table, columns, rows, "instruments", True)
     table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
-    figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
+    figure = plot("held", title, "A full bar is all instruments of the column.", draw, desc, width=WIDE, table=table)
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
     ends = np.cumsum([0, *(sizes for _, sizes in groups)])
@@ -94,14 +108,15 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
         some = apart[ends[at] : ends[at + 1], ends[to] : ends[to + 1]]
         between[at, to] = np.nanmean(some) if np.isfinite(some).any() else np.nan
     title, answer = "Which instruments move together?", _correlated(names, between)
-    wide, narrow = correlation_map("pairs", groups, pairs, title, answer)
+    draw = partial(correlation_map, groups, pairs, False)
     caption = (
         f"Pearson correlation of daily returns, {moment(over[0])} to {moment(over[1])}, over the days "
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
         "amber, or hatched."
     )
-    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
-    maps = every, (_between("between", names, between),)
+    pairwise = plot("pairs", title, caption, draw, answer, data=_CORRELATIONS)
+    every = Prose(Linked("Every pair (CSV)", _CORRELATIONS))
+    maps = (pairwise, every), (_between("between", names, between),)
     years = [_year(day) for day in days]
     spans = [(_year(str(window.first)), _year(str(window.last))) for window in index.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
@@ -110,7 +125,7 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
         last = count(round(float(path[-1])))
         of = f"{counted(len(tickers), 'instrument')}; index at {last}"
         title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
-        svg = class_panel(f"class-{at}", lines, path, years, shaded, title, desc)
+        svg = view(f"class-{at}", title, desc, partial(class_panel, lines, path, years, shaded), "both", NARROW)
         panels.append(((bold(name), f" {of}"), svg))
         there = ((asset, lines[:, k][np.isfinite(lines[:, k])]) for k, asset in enumerate(tickers))
         closed = {asset: float(values[-1]) if values.size else 100.0 for asset, values in there}
@@ -156,14 +171,14 @@ def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
     """The mean correlations by class as a map with numbers, and as a table."""
     title = "Do classes move together?"
     groups = [(name, 1) for name in names]
-    wide, narrow = correlation_map(name, groups, values, title, _correlated(names, values), numbers=True)
+    draw = partial(correlation_map, groups, values, True)
     rows = tuple(
         (name, *("n/a" if np.isnan(value) else number(value) for value in row))
         for name, row in zip(names, values.tolist(), strict=True)
     )
     table = Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
     caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
-    return Figure(title, caption, wide, narrow, table)
+    return plot(name, title, caption, draw, _correlated(names, values), table=table)
 
 
 def _correlated(names: Sequence[str], values: Floats) -> str:
@@ -206,13 +221,13 @@ def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
         cells.append((words, every, share, length))
         lines.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(lines)}.", "questions", False)
+    draw = partial(bar_table, columns, bars, "questions", False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", REGIME_NAMES, by_regime),
         _shares("How large is the whole set?", "A run asks some of one split.", SPLITS, whole),
-        Figure(title, caption, wide, narrow, table),
+        plot("texts", title, caption, draw, f"{'; '.join(lines)}.", width=WIDE, table=table),
     )
 
 
@@ -225,9 +240,10 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
         bars.append((words, every, tuple((amount / total, count(amount)) for amount in counts)))
         cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(amount)}" for name, amount in zip(columns, sums, strict=True)) + "."
-    wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
+    draw = partial(bar_table, columns, bars, "questions", True)
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
-    return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)
+    caption = f"{caption} A full bar is all questions of the row."
+    return plot(columns[0], title, caption, draw, desc, width=WIDE, table=table)
 
 
 def snapshots_page(index: BenchmarkIndex) -> Page:
