@@ -98,7 +98,7 @@ def test_a_budget_is_kept_and_lets_calls_run_together(tmp_path: Path, note: Note
     billed, most = [], []
     for seed in range(RUNS):
         with billing(seed) as server, Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            budget = SpendLimit(BUDGET, PRICES.bound, PRICES.paid, PRICES.share)
+            budget = SpendLimit(BUDGET, PRICES)
             asked = calls(f"http://127.0.0.1:{server.server_address[1]}/v1")
             models = {NAME: OpenAIChatModel("judge", environ={})}
             manner = {"concurrency": CONCURRENCY, "deadline_s": 1.5, "attempts": 2, "backoff_s": 0.0}

@@ -41,8 +41,8 @@ def records(where: Path) -> tuple[float, float]:
         def write() -> None:
             ends: list[End] = []
             for start in range(0, CALLS, GROUP_SIZE):
-                begun = ledger.commit(keys[start : start + GROUP_SIZE], ends)
-                ends = [End(a, "replied", reply=Reply(text=f'{{"score": "{a.key}"}}', model="m")) for a in begun]
+                begun, _ = ledger.commit([(key, None) for key in keys[start : start + GROUP_SIZE]], ends)
+                ends = [End(a, "replied", reply=Reply(text=f'{{"score": "{a.key}"}}', model="m")) for a in begun if a]
             ledger.commit(ends=ends)
 
         return timed(write)

@@ -59,7 +59,7 @@ sums = streaming.score_sums(Path(sys.argv[1]), dimensions=sys.argv[2], scratch=P
 study = default_study(dict(zip(sums.layout.judges, sums.layout.families, strict=True)))
 panel = analysis.panel_of_sums(sums, study)
 seconds = time.perf_counter() - started
-found = analysis.analyse_sums(sums, study, rng=np.random.default_rng(1))
+found = analysis.analyse(sums, study, rng=np.random.default_rng(1))
 known = {item.id: item.value for item in found}
 pair = "contrast[dimension=aggregate,high=ash,low=elm]"
 answers = [known["kappa.mean_pairwise[dimension=risk]"], known[pair]]

@@ -38,8 +38,8 @@ def half(where: Path, n: int) -> None:
     with Ledger.open(where) as ledger:
         ledger.plan(calls)
         for start in range(0, len(keys), GROUP_SIZE):
-            begun = ledger.commit(keys[start : start + GROUP_SIZE])
-            ledger.commit(ends=[End(at, "replied", reply=Reply(text=f"to {at.key}", model="m")) for at in begun])
+            begun, _ = ledger.commit([(key, None) for key in keys[start : start + GROUP_SIZE]])
+            ledger.commit(ends=[End(at, "replied", reply=Reply(text=f"to {at.key}", model="m")) for at in begun if at])
 
 
 def rest(where: Path, n: int) -> None:

@@ -166,8 +166,10 @@ _FOREIGN: Final[Mapping[bytes, str]] = {
     b"\x89PNG": "is an image, not a table", b"\xff\xd8\xff": "is an image, not a table",
     b"BZh": "is packed with bzip2: unpack it, or pack it with gzip or Zstandard",
     b"\xfd7zXZ": "is packed with xz: unpack it, or pack it with gzip or Zstandard",
-    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file", b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
-    b"\xfe\xff": "is text in UTF-16: save it as UTF-8",
+    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file",
+    # The mark of UTF-32 comes first, because it begins with that of UTF-16.
+    **dict.fromkeys((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"), "is text in UTF-32: save it as UTF-8"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "is text in UTF-16: save it as UTF-8"),
 }  # fmt: skip
 _TABLES: Final = (
     (re.compile(r"Expected (\d+) columns, got (\d+): (.{0,80})"), "a row has {1} values for {0} columns ({2})"),

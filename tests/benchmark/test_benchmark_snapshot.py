@@ -13,10 +13,10 @@ from bench_worlds import bench_market, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.benchmark import BenchMarket, MarketState, choose_universe, class_means, market_numbers, own_regimes
+from assaymark.benchmark import BenchMarket, MarketState, choose_universe, market_numbers, own_regimes
 from assaymark.errors import InputError
 from assaymark.market import (
-    CLASS_NAMES, CLASSES, History, class_correlations, pairwise_correlation, regimes, synthetic_history,
+    CLASS_NAMES, CLASSES, History, pairwise_correlation, regimes, synthetic_history,
 )  # fmt: skip
 from assaymark.portfolio import max_drawdown
 
@@ -38,7 +38,7 @@ def later_replaced(history: History, t: datetime) -> History:
     later = history.known_at > at
     bars = {name: np.where(later, rng.choice([np.nan, 1.0, 1e6], one.shape), one) for name, one in history.bars.items()}
     macro = tuple(replace(one, values=np.where(one.released > at, -999.0, one.values)) for one in history.macro)
-    news = tuple(one if one.published_at <= t else replace(one, text="changed", facts=()) for one in history.news)
+    news = tuple(one if one.published_at <= t else replace(one, text="changed") for one in history.news)
     listings = tuple(replace(one, delisted=min(one.delisted or gone, gone)) for one in history.listings)
     return replace(history, bars=bars, macro=macro, news=news, listings=listings)
 
@@ -114,26 +114,14 @@ def test_the_duration_of_a_bond_is_the_slope_on_the_yields_that_are_out():
 @pytest.mark.parametrize("name", ["normal", "covid-2020"])
 def test_the_correlation_interface_is_the_market_s_own(name):
     known = window(name).known(window(name).decisions[0])
-    found = pairwise_correlation(known.returns)
-    assert known.correlation == pytest.approx(found.values, abs=1e-9)
-    means = class_correlations(found, [one for one in HISTORY.listings if one.id in known.tickers])
+    assert known.correlation == pytest.approx(pairwise_correlation(known.returns), abs=1e-9)
     short, labels = {CLASS_NAMES[one]: one for one in CLASSES}, bench_market().view(known.row).regimes()
-    for line in known.lines_by_class:
-        own = short[line.asset_class]
+    equity = [line.asset_class for line in known.lines_by_class].index("equity")
+    for at, line in enumerate(known.lines_by_class):
+        own, means = short[line.asset_class], known.between[at]
         assert (line.members, line.regime) == (known.classes.count(line.asset_class), labels[own])
-        assert line.intra == (None if line.members == 1 else pytest.approx(means[own, own]))
-        assert line.with_equities == (None if own == "EQ" else pytest.approx(means[own, "EQ"]))
-
-
-@given(st.lists(st.sampled_from(["equity", "bond", "cash"]), min_size=2, max_size=9), st.integers(0, 2**32 - 1))
-def test_class_means_by_the_slow_definition(classes, seed):
-    n = len(classes)
-    corr = np.corrcoef(np.random.default_rng(seed).normal(size=(n, 30)))
-    names, means = class_means(corr, classes)
-    for i, a in enumerate(names):
-        for j, b in enumerate(names):
-            pairs = [corr[k, m] for k in range(n) for m in range(n) if k != m and classes[k] == a and classes[m] == b]
-            assert means[i, j] == pytest.approx(np.mean(pairs) if pairs else 0.0, abs=1e-12)
+        assert line.intra == (None if line.members == 1 else pytest.approx(means[at]))
+        assert line.with_equities == (None if own == "EQ" else pytest.approx(means[equity]))
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 0.03))

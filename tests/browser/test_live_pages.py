@@ -22,7 +22,7 @@ CALLS = [
 
 
 def answer(ledger: Ledger, call: CallSpec) -> None:
-    [attempt] = ledger.commit([call.key])
+    [attempt], _ = ledger.commit([(call.key, None)])
     reply = Reply(text=f"Fine. {HOSTILE}", model=HOSTILE[:200], seconds=0.25, raw=f'{{"body": "{HOSTILE}"}}')
     ledger.commit(ends=[End(attempt, "replied", reply=reply)])
 

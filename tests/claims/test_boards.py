@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assaymark.claims import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
+from assaymark.claims import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
@@ -30,7 +30,7 @@ def measured(values, *, other=None, parts=None, board=BOARD, order="exchangeable
 
 def ranked(measurements, boards=(BOARD,), **rules):
     inference = OrderRules(**{name: rules.pop(name) for name in ("alpha", "margin") if name in rules})
-    return decide_benchmark(measurements, boards, BenchRules(inference, **{"families": 1, **rules}), "plan")
+    return decide_benchmark(measurements, boards, "plan", inference, **{"families": 1, **rules})
 
 
 def decided(*args, **rules):

@@ -18,6 +18,7 @@ from assaymark.claims import (
     cell_b_outcome,
     decide_claims,
     governing_agreement,
+    governing_kappa,
     index,
     kind_of,
     publication_level,
@@ -185,10 +186,11 @@ def test_the_lowest_gated_format_governs_and_is_named():
     verdict = first(*found, agreed=None)
     assert verdict.agreement_status == "methodology"
     assert "within format v1 at kappa 0.28" in verdict.reasons[0]
-    governing = governing_agreement("aggregate", index(found), Rules.of(STUDY))
-    assert governing.governing == "kappa.mean_pairwise[dimension=aggregate,format=v1]"
-    assert (governing.status, governing.kappa, len(governing.measurements)) == ("methodology", 0.28, 3)
-    assert governing_agreement("d9", index(found), Rules.of(STUDY)).governing is None
+    known, rules = index(found), Rules.of(STUDY)
+    governing = governing_kappa("aggregate", known, rules)
+    assert (governing.id, governing.value) == ("kappa.mean_pairwise[dimension=aggregate,format=v1]", 0.28)
+    assert len(governing_agreement("aggregate", known, rules).measurements) == 3
+    assert governing_kappa("d9", known, rules) is None
     assert "at kappa 0.399, below 0.40" in first(*panel(LEVELS), agreed=0.399).reasons[0], "not rounded onto a cut-off"
 
 

@@ -107,9 +107,14 @@ class Places:
         return Reply(text=answer, model=call.model)
 
 
+def begin(ledger, keys):
+    """Begin an attempt at each of these calls."""
+    return ledger.commit([(key, None) for key in keys])[0]
+
+
 def answer(ledger, specs, text="fine", **facts):
     """Plan, begin and finish these calls."""
     ledger.plan(specs)
     reply = Reply(text=text, model="m-1", **facts)
-    ledger.commit(ends=[End(one, "replied", reply=reply) for one in ledger.commit([spec.key for spec in specs])])
+    ledger.commit(ends=[End(one, "replied", reply=reply) for one in begin(ledger, [spec.key for spec in specs])])
     return reply

@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from engine_calls import RUBRIC, answer, call, calls, echo
+from engine_calls import RUBRIC, answer, begin, call, calls, echo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -94,9 +94,9 @@ def test_a_look_over_everything_counts_rows_and_each_object_once(either):
 
 def test_attempts_are_numbered_over_failures_and_what_never_ended_is_marked_once(either):
     either.plan(calls(3))
-    (first,) = either.commit(KEYS[:1])
+    (first,) = begin(either, KEYS[:1])
     either.commit(ends=[End(first, "timeout", "no reply within 5 s")])
-    second, other = either.commit(KEYS[:2])
+    second, other = begin(either, KEYS[:2])
     assert (first.number, second.number) == (1, 2)
     assert either.attempt_counts([*KEYS[:1], "unknown"]) == {KEYS[0]: 2}
     assert {(a.key, a.number, a.outcome) for a in either.orphaned()} == {(KEYS[0], 2, None), (KEYS[1], 1, None)}
@@ -105,13 +105,13 @@ def test_attempts_are_numbered_over_failures_and_what_never_ended_is_marked_once
     assert either.mark_lost() == []
     assert [(a.key, a.outcome) for a in either.orphaned()] == [(other.key, "lost")]
     with pytest.raises(LedgerError, match=r"(?i)foreign key"):  # a group is all or nothing
-        either.commit(begin=["never planned"], ends=[End(other, "replied", reply=Reply(text="x", model="m"))])
+        either.commit([("never planned", None)], ends=[End(other, "replied", reply=Reply(text="x", model="m"))])
     assert either.pending(KEYS[:3]) == KEYS[:3]
 
 
 def test_a_second_reply_does_not_replace_the_first(either):
     either.plan([CALL])
-    begun = [either.commit([CALL.key])[0] for _ in range(3)]
+    begun = [begin(either, [CALL.key])[0] for _ in range(3)]
     ends = [End(at, "replied", reply=Reply(text=text, model="m")) for at, text in zip(begun, "123", strict=True)]
     either.commit(ends=ends[:2])
     either.commit(ends=ends[2:])
@@ -252,7 +252,7 @@ def test_a_cut_or_a_turned_bit_anywhere_is_found_or_harmless(tmp_path):
     path = tmp_path / "sound.db"
     with Ledger.open(path) as ledger:
         ledger.plan(calls(40))
-        begun = ledger.commit([spec.key for spec in calls(40)])
+        begun = begin(ledger, [spec.key for spec in calls(40)])
         replies = [Reply(text=f"{a.key} " * n, model="m", input_tokens=n) for n, a in enumerate(begun)]
         ledger.commit(ends=[End(a, "replied", reply=reply) for a, reply in zip(begun, replies, strict=True)])
         ledger.add_source("a.jsonl", b"line\n" * 500, "generic")

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from assaymark.engine import Message, Reply, Text, run_calls
 from assaymark.engine.loop import PLACES, Slot, current_slot
 from assaymark.engine.providers import http_agent
-from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent, Url
+from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent
 from assaymark.engine.providers.registry import Models, check_ready, external_providers
 from assaymark.errors import InputError, ModelError, UnknownNameError
 from assaymark.records import Action, Agent, Decision, Provenance, Rationale, parse
@@ -168,7 +168,7 @@ def test_a_failure_keeps_the_start_of_what_came_and_the_longest_answer_is_taken(
     assert ask_server(http("x" * 1000), max_bytes=1000)[0].finish == "stop"
     assert failed(ask_server(http("x" * 1001), max_bytes=1000)[0])["failure"] == "too large"
     with serving(http(DECISION)) as server:  # a post that was left before it connected sends nothing
-        post = http_agent._Post(Url.of(server.url), b"{}", None, 5.0, 1000, lambda: None)
+        post = http_agent._Post(HttpAgent(server.url).site, b"{}", None, 5.0, 1000, lambda: None)
         post.abort()
         assert post().failure == "timeout"
     assert b"".join(server.requests) == b""
@@ -256,11 +256,11 @@ def test_a_check_connects_and_sends_nothing_or_says_that_nobody_is_there():
 
 def test_the_parts_of_an_address_and_what_is_none_and_one_with_a_secret_is_not_shown():
     for url, site in (
-        ("http://127.0.0.1:8700/decide", Url(False, "127.0.0.1", 8700, "/decide")),
-        ("https://agents.example/v1/@me", Url(True, "agents.example", 443, "/v1/@me")),
-        ("http://[::1]:80", Url(False, "::1", 80, "/")),
+        ("http://127.0.0.1:8700/decide", (False, "127.0.0.1", 8700, "/decide")),
+        ("https://agents.example/v1/@me", (True, "agents.example", 443, "/v1/@me")),
+        ("http://[::1]:80", (False, "::1", 80, "/")),
     ):
-        assert Url.of(url) == site
+        assert HttpAgent(url).site == site
     for url in (
         "ftp://host/", "http://", "http:///decide", "http://host:0/", "http://host:65536/", "http://host/a b",
         "http://host/\r\nX: 1", "http://hôst/", "file:///etc/passwd", "http://" + "a" * 300,

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from engine_calls import Scripted, call, calls, echo
+from engine_calls import Scripted, begin, call, calls, echo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +21,7 @@ from assaymark.engine import (
     Attempt, CallSpec, Ledger, Message, Price, Prices, Reply, SpendLimit, Text, load_prices, prices_of_text, run_calls,
     run_worker,
 )  # fmt: skip
+from assaymark.engine.prices import Bound
 from assaymark.errors import InputError, ModelError, PlanError
 
 NAME = "reference/echo"
@@ -41,17 +42,21 @@ class Billed:
         return Reply(text="", model="billed", input_tokens=self.tokens(spec), output_tokens=0)
 
 
-def cents(_model, reply, _batch):
-    """A cent a token."""
-    return None if reply.input_tokens is None else reply.input_tokens / 100
+class Cents:
+    """A cent a token; the most that a call may cost, and the share of it that a reply used, are what functions say."""
+
+    def __init__(self, most, share=lambda _spec, _reply: None):
+        self.most, self.share = most, share
+
+    def bound(self, spec):
+        return Bound(0.0, self.most(spec))
+
+    def paid(self, _model, reply, _batch=False):
+        return None if reply.input_tokens is None else reply.input_tokens / 100
 
 
 def budget(limit, estimate=lambda _spec: 0.3):
-    return SpendLimit(limit, lambda spec: (0.0, estimate(spec)), cents)
-
-
-def of_prices(prices, limit):
-    return SpendLimit(limit, prices.bound, prices.paid, prices.share)
+    return SpendLimit(limit, Cents(estimate))
 
 
 @settings(max_examples=25, deadline=None)
@@ -105,7 +110,7 @@ def test_what_may_have_been_paid_counts_and_an_error_does_not(ledger, tmp_path, 
     assert held.spent == pytest.approx(0.9)
     with Ledger.open(tmp_path / "died.db") as died:
         died.plan(calls(9))
-        died.commit([call(0).key, call(1).key])  # and then the power went
+        begin(died, [call(0).key, call(1).key])  # and then the power went
         assert run_calls(died, calls(9), {NAME: Billed()}, budget=budget(1.2), **QUICK).made == 2
     with Ledger.open(tmp_path / "uncounted.db") as uncounted:  # a reply without a count is paid at its estimate
         for limit, made in ((1.0, 3), (1.3, 1)):
@@ -116,16 +121,16 @@ def test_what_may_have_been_paid_counts_and_an_error_does_not(ledger, tmp_path, 
 def test_a_model_without_a_price_is_refused_before_anything_is_sent(ledger):
     models = {"openai-chat/mine": echo(), NAME: echo()}
     asked = [*calls(2), *calls(2, model="openai-chat/mine")]
-    free = SpendLimit(0.0, SHIPPED.bound, SHIPPED.paid)
+    free = SpendLimit(0.0, SHIPPED)
     assert run_calls(ledger, calls(5)[2:], {NAME: echo()}, budget=free, **QUICK).made == 3  # what costs nothing
     with pytest.raises(PlanError, match=r"no price is known for openai-chat/mine.*--prices FILE"):
-        run_calls(ledger, asked, models, budget=of_prices(SHIPPED, 5.0), **QUICK)
+        run_calls(ledger, asked, models, budget=SpendLimit(5.0, SHIPPED), **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):
-        run_worker(ledger, models, budget=of_prices(SHIPPED, 5.0), **QUICK)
+        run_worker(ledger, models, budget=SpendLimit(5.0, SHIPPED), **QUICK)
     assert not models[NAME].asked + models["openai-chat/mine"].asked
     run_calls(ledger, asked[2:], models, **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):  # its replies of earlier runs leave the sum unknown
-        run_calls(ledger, calls(2), models, budget=of_prices(SHIPPED, 5.0), **QUICK)
+        run_calls(ledger, calls(2), models, budget=SpendLimit(5.0, SHIPPED), **QUICK)
 
 
 def test_what_other_workers_paid_is_seen(shared):
@@ -193,7 +198,7 @@ def test_a_budget_lets_calls_run_together_once_their_cost_is_seen(tmp_path, cloc
     for seed in range(4):
         model = Hanging(seed, prices)
         with Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            budget = of_prices(prices, 1.0)
+            budget = SpendLimit(1.0, prices)
             summary = run_calls(ledger, asked, {"acme/m": model}, budget=budget, attempts=2, **manner)
         assert model.billed <= 1.0, seed
         assert model.most >= 24, seed
@@ -202,27 +207,27 @@ def test_a_budget_lets_calls_run_together_once_their_cost_is_seen(tmp_path, cloc
     with Ledger.open(tmp_path / "again.db") as ledger:
         run_calls(ledger, asked[:8], {"acme/m": Hanging(0, prices)}, deadline_s=1.0)
         model = Hanging(1, prices)
-        run_calls(ledger, asked[:40], {"acme/m": model}, budget=of_prices(prices, 1.0), **manner)
+        run_calls(ledger, asked[:40], {"acme/m": model}, budget=SpendLimit(1.0, prices), **manner)
         assert model.most >= 24
 
 
 def test_replies_that_grow_are_held_at_what_they_grow_to():
-    held = SpendLimit(1.0, lambda _spec: (0.0, 0.5), cents, lambda _spec, reply: (0.0, reply.output_tokens / 100))
+    held = SpendLimit(1.0, Cents(lambda _spec: 0.5, lambda _spec, reply: (0.0, reply.output_tokens / 100)))
     spec, place = call(), iter(range(99))
     taken = Reply(text="", model="m", input_tokens=1, output_tokens=2)
 
     def ask(reply):
-        asyncio.run(held.take(spec, lambda: False)).done(Attempt(spec.key, next(place), 0.0), reply)
+        held.settle(asyncio.run(held.take(spec, lambda: False)), Attempt(spec.key, next(place), 0.0), reply)
 
     ask(replace(taken, finish="refusal", output_tokens=1))  # teaches nothing
     ask(taken)
-    assert asyncio.run(held.take(spec, lambda: False)).done(None, None) is None
+    held.settle(asyncio.run(held.take(spec, lambda: False)), None, None)
     ask(taken)
     first = asyncio.run(held.take(spec, lambda: False))
     assert held.under_way == pytest.approx(0.5 * 0.02 * (1.25 + 8 / 2**1.5))
     ask(replace(taken, output_tokens=40))  # what is under way is held at more from now on
     assert held.under_way == pytest.approx(0.5 * 0.4 * (1.25 + 8 / 3**1.5))
-    first.done(None, None)
+    held.settle(first, None, None)
     assert held.under_way == 0
 
 

@@ -152,35 +152,35 @@ def test_a_call_has_one_holder_until_its_lease_ends(shared, leases, monkeypatch)
 @pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after it"])
 def test_a_late_reply_is_refused_and_on_record(shared, leases, answered):
     (old,) = claim(leases, "a", 1, 0.0)
-    (late,) = leases.commit([old], [])[0]
+    (late,) = shared.commit([old], [])[0]
     claims, lost = leases.claim("b", 1, 60.0)
     assert lost == 1
-    assert leases.commit([old], [])[0] == [None]  # nothing begins under a claim that is lost
-    (attempt,) = leases.commit(claims, [])[0]
+    assert shared.commit([old], [])[0] == [None]  # nothing begins under a claim that is lost
+    (attempt,) = shared.commit(claims, [])[0]
     assert (late.number, attempt.number) == (1, 2)
     if answered:
-        assert leases.commit([], [reply(attempt, "in time")])[1] == 1
-    assert leases.commit([], [reply(late, "late")])[1] == 0
+        assert shared.commit([], [reply(attempt, "in time")])[1] == 1
+    assert shared.commit([], [reply(late, "late")])[1] == 0
     if not answered:
         assert shared.pending([old[0]]) == [old[0]]
-        assert leases.commit([], [reply(attempt, "in time")])[1] == 1
-    assert leases.commit(claims, [])[0] == [None]  # nor under one that is answered
+        assert shared.commit([], [reply(attempt, "in time")])[1] == 1
+    assert shared.commit(claims, [])[0] == [None]  # nor under one that is answered
     assert shared.reply(old[0]).text == "in time"
     assert shared.attempt_counts([old[0]]) == {old[0]: 2}
     assert shared.orphaned() == []
 
 
 def test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_who_comes_later(shared, leases):
-    begun = leases.commit(claim(leases, "a", 6, 0.0), [])[0]
-    assert leases.commit([], [reply(attempt) for attempt in begun])[1] == 6
+    begun = shared.commit(claim(leases, "a", 6, 0.0), [])[0]
+    assert shared.commit([], [reply(attempt) for attempt in begun])[1] == 6
     shared.plan(calls(10))  # planning again does not open it again
     since = shared.batches.now()
     (mine,) = claim(leases, "b", 1)
-    (attempt,) = leases.commit([mine], [])[0]
-    (again,) = leases.commit([mine], [End(attempt, "failed", "busy")])[0]  # a failure that is not final keeps the claim
+    (attempt,) = shared.commit([mine], [])[0]
+    (again,) = shared.commit([mine], [End(attempt, "failed", "busy")])[0]  # a failure that is not final keeps the claim
     assert (mine[0], again.number) == (KEYS[6], 2)
     assert held(claim(leases, "c", 10, 0.0)) == KEYS[7:]
-    leases.commit([], [End(again, "failed", "bad request", final=True)])
+    shared.commit([], [End(again, "failed", "bad request", final=True)])
     assert held(claim(leases, "d", 10, 0.0, since=since)) == KEYS[7:]
     assert leases.open_keys(KEYS, since) == set(KEYS[7:])
     assert leases.any_left(NAME, since)

@@ -21,7 +21,7 @@ from pathlib import Path
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls, run_worker
-from assaymark.engine.rate_limits import CallQueue, Leases
+from assaymark.engine.rate_limits import Leases
 
 BOUND, LEASE_S = 8, 1.5
 
@@ -64,7 +64,7 @@ def work(*, ledger, bills, told, n, point, survived, shift, slow, worker, lease_
     move_clock(shift)
     when, _, what = point.partition("-")
     for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
-                       "commit": [(CallQueue, "commit")]}.get(what, []):  # fmt: skip
+                       "commit": [(Ledger, "commit")]}.get(what, []):  # fmt: skip
         die_at(kind, name, when, survived)
     models = {"reference/echo": Billing(bills, slow)}
     manner = {"concurrency": BOUND, "backoff_s": 0.01, "lease_s": lease_s}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from engine_calls import calls
+from engine_calls import begin, calls
 from imported_records import store_imported
 from made_records import STUDY
 
@@ -34,7 +34,7 @@ def small(tmp_path_factory) -> Path:
     folder, rng = tmp_path_factory.mktemp("sound"), random.Random(1)
     with Ledger.open(folder / "ledger.db") as ledger:
         ledger.plan(calls(N))
-        begun = ledger.commit([call.key for call in calls(N)])
+        begun = begin(ledger, [call.key for call in calls(N)])
         replies = [Reply(text=one.key * 20, model="m", raw=f'"{rng.randbytes(300).hex()}"') for one in begun]
         ledger.commit(ends=[End(one, "replied", reply=reply) for one, reply in zip(begun, replies, strict=True)])
         ledger.add_source("x", rng.randbytes(LARGE), "source")

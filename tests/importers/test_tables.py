@@ -133,6 +133,7 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     (packed(pq.write_table)[:-4], "is not a Parquet file, or is damaged: its end is missing"),
     (json.dumps(PLAIN, indent=1).encode()[:-20], r"line 10: not JSON: .*it ends in the middle, fetch the file again"),
     *(("a,b\n1,2\n".encode(f"utf-16{end}"), "is text in UTF-16: save it as UTF-8") for end in ("", "-le", "-be")),
+    ("a,b\n1,2\n".encode("utf-32"), "is text in UTF-32: save it as UTF-8"),
     ("item,agent\nq1,René\nq2,Zoë\n".encode("latin-1"),
      r"^s: line 2, column agent: not UTF-8 \(byte 0xe9, as Latin-1 'René'; lines: 2\); save the file as UTF-8$"),
     (b"# of 2024\na,b\n1,2\n3,4\n5,6\n", "^s: line 1: holds 1 of the 2 cells that each row below has; the first line"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from assaymark import market
-from assaymark.errors import InputError, NotMeasurableError
+from assaymark.errors import InputError
 from assaymark.market.instruments import all_days, implied_action, instant
 
 PRICES = arrays(
@@ -56,12 +56,9 @@ def test_a_gap_is_filled_whole_or_not_at_all():
         assert np.isnan(market.fill_gaps(prices)).sum() == missing
 
 
-def test_seven_day_series_are_sampled_on_weekdays_and_times_need_a_zone():
-    every, week = all_days(date(2024, 1, 1), date(2024, 1, 14)), market.weekdays(date(2024, 1, 1), date(2024, 1, 14))
-    assert market.sample_on(week, every, np.arange(14.0)).tolist() == [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
-    assert np.isnan(market.sample_on(week, every[:3], np.arange(3.0))[3:]).all()
-    days = np.array(["2024-01-01", "2024-01-01"], dtype="datetime64[D]")
-    refused("each day once", market.sample_on, days, days, np.zeros(2))
+def test_the_calendar_has_weekdays_and_times_need_a_zone():
+    first, last = date(2024, 1, 1), date(2024, 1, 14)
+    assert np.isin(all_days(first, last), market.weekdays(first, last)).tolist() == 2 * (5 * [True] + 2 * [False])
     assert market.weekdays(date(2024, 1, 1), date(2024, 12, 31)).size == 262
     assert instant(datetime(1970, 1, 2, 0, 0, 0, 999_999, tzinfo=UTC)) == 86_400
     refused("needs a time zone", instant, datetime(2024, 1, 1))
@@ -217,7 +214,7 @@ def test_equals_pandas(seed, days, n, share):
     import pandas as pd
 
     returns = with_holes(seed, days, n, share)
-    wanted, found = pd.DataFrame(returns).corr(min_periods=2).to_numpy(), market.pairwise_correlation(returns).values
+    wanted, found = pd.DataFrame(returns).corr(min_periods=2).to_numpy(), market.pairwise_correlation(returns)
     off = ~np.eye(n, dtype=bool)  # two points are always perfectly correlated; the diagonal is 1 by definition
     np.testing.assert_array_equal(np.isnan(found[off]), np.isnan(wanted[off]))
     np.testing.assert_allclose(found[off], wanted[off], atol=1e-12, rtol=0)
@@ -229,19 +226,18 @@ def test_equals_pandas_on_late_listings_and_the_whole_size():
     returns = with_holes(3, 2000, 60, 0.02)
     returns[:1500, 5], returns[1700:, 6] = np.nan, np.nan
     wanted = pd.DataFrame(returns).corr().to_numpy()
-    np.testing.assert_allclose(market.pairwise_correlation(returns).values, wanted, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(market.pairwise_correlation(returns), wanted, atol=1e-12, rtol=0)
 
 
 def test_a_column_constant_on_the_common_days_is_undefined_and_a_nearly_constant_one_keeps_its_digits():
     found = market.pairwise_correlation(np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0], [np.nan, 5.0], [np.nan, 2.0]]))
-    assert (found.defined[0, 1], found.defined[1, 1], found.overlap[0, 1]) == (False, True, 3)
-    assert np.isnan(found.values[0, 1])
+    assert np.isnan(found).tolist() == [[False, True], [True, False]]
     rng = np.random.default_rng(5)
     returns = rng.standard_normal((200, 2))
     returns[:50, 0] = 3.0 + 1e-7 * rng.standard_normal(50)
     returns[50:, 1] = np.nan
     wanted = np.corrcoef(returns[:50].T)[0, 1]
-    assert market.pairwise_correlation(returns).values[0, 1] == pytest.approx(wanted, abs=1e-8)
+    assert market.pairwise_correlation(returns)[0, 1] == pytest.approx(wanted, abs=1e-8)
 
 
 @given(st.integers(0, 1000), st.integers(3, 30))
@@ -249,16 +245,21 @@ def test_scale_and_shift_change_nothing(seed, days):
     returns = with_holes(seed, days, 4, 0.1)
     there = market.pairwise_correlation(returns)
     moved = market.pairwise_correlation(returns * np.array([2.0, 3.0, 0.5, 100.0]) + 1.0)
-    np.testing.assert_allclose(moved.values[there.defined], there.values[there.defined], atol=1e-6)
+    np.testing.assert_allclose(moved[~np.isnan(there)], there[~np.isnan(there)], atol=1e-6)
 
 
-def test_too_few_common_days_and_class_means_without_the_diagonal():
-    assert not market.pairwise_correlation(np.ones((1, 2))).defined.any()
-    assert not market.pairwise_correlation(with_holes(0, 10, 3, 0.0), min_overlap=11).defined.any()
-    correlations = market.pairwise_correlation(with_holes(1, 50, 3, 0.0))
-    found = market.class_correlations(correlations, tuple(market.universe()[i] for i in (0, 1, 130)))
-    assert found["EQ", "EQ"] == pytest.approx(correlations.values[0, 1])
-    assert found["BO", "EQ"] == pytest.approx(correlations.values[2, :2].mean())
-    assert ("BO", "BO") not in found
-    constant = market.pairwise_correlation(np.ones((5, 2)))
-    refused("common days", market.class_correlations, constant, market.universe()[:2], error=NotMeasurableError)
+def test_too_few_common_days_and_columns_that_do_not_move_have_no_correlation():
+    for returns, least in ((np.ones((1, 2)), 2), (np.ones((5, 2)), 2), (with_holes(0, 10, 3, 0.0), 11)):
+        assert np.isnan(market.pairwise_correlation(returns, min_overlap=least)).all()
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=9), st.integers(0, 2**32 - 1))
+def test_means_of_groups_by_the_slow_definition(groups, seed):
+    n, rng, names = len(groups), np.random.default_rng(seed), list(dict.fromkeys(groups))
+    corr = np.where(rng.random((n, n)) < 0.1, np.nan, np.corrcoef(rng.normal(size=(n, 30))))
+    means = market.group_correlations(corr, np.array([[of == name for name in names] for of in groups], dtype=float))
+    for i, a in enumerate(names):
+        for j, b in enumerate(names):
+            pairs = [corr[k, m] for k in range(n) for m in range(n) if k != m and (groups[k], groups[m]) == (a, b)]
+            pairs = [value for value in pairs if not np.isnan(value)]
+            assert means[i, j] == pytest.approx(np.mean(pairs) if pairs else np.nan, abs=1e-12, nan_ok=True)

@@ -37,7 +37,7 @@ def perturbed(history: market.History, t: datetime) -> market.History:
         for name, values in history.bars.items()
     }
     macro = tuple(replace(one, values=np.where(one.released > at, -999.0, one.values)) for one in history.macro)
-    news = tuple(one if one.published_at <= t else replace(one, text="changed", facts=()) for one in history.news)
+    news = tuple(one if one.published_at <= t else replace(one, text="changed") for one in history.news)
     listings = []
     for one in history.listings:
         ended = one.delisted if one.delisted is not None and one.delisted <= ahead else ahead
@@ -154,47 +154,49 @@ def test_no_reading_is_from_the_future_or_stale(t):
             assert (np.datetime64(t.date()) - reading.period).astype(int) <= limits[reading.id]
 
 
-def truth(history: market.History, subject: str, field: str, as_of: np.datetime64) -> tuple[float, int]:
-    """The number as the market table says, worked out one at a time, and when it became known."""
-    for series in history.macro:
-        if series.id == subject:
-            at = int(np.flatnonzero(series.periods == as_of)[0])
-            return float(series.values[at if field == "value" else at - 1]), int(series.released[at])
-    close, row = history.bars["close"], int(np.flatnonzero(history.days == as_of)[0])
-    known = int(history.known_at[row].max())
-    if field in ("close", "change"):
-        column = [one.id for one in history.listings].index(subject)
-        return float(
-            close[row, column] / close[row - 1, column] - 1 if field == "change" else close[row, column]
-        ), known
-    columns = [i for i, one in enumerate(history.listings) if one.asset_class == subject]
-    moved = [close[row, i] / close[row - SUMMARY_DAYS, i] - 1 for i in columns]
-    moved = [one for one in moved if not np.isnan(one)]
-    told = {"mean_change": sum(moved) / len(moved), "risers": sum(m > 0 for m in moved), "counted": len(moved)}
-    return told[field], known
+CLOSED = re.compile(
+    r"(?P<name>.+) \((?P<id>\S+)\) closed at (?P<close>[\d,.]+), (?P<way>up|down) (?P<size>[\d.]+) % on the day\."
+)
+REVIEW = re.compile(
+    r"(?P<label>.+) month in review: mean change (?P<mean>[+-][\d.]+) %, (?P<up>\d+) of (?P<n>\d+) instruments higher\."
+)
+RELEASE = re.compile(
+    r"(?P<title>.+): (?P<value>-?[\d.]+) (?P<unit>\w+) after (?P<before>-?[\d.]+) in the month before\."
+)
 
 
 def assert_news_is_true(history: market.History) -> None:
     """Every number in the news is in the table and was known, and the direction that it tells is true."""
-    names = {one.id: one.name for one in history.listings}
+    columns = {one.id: at for at, one in enumerate(history.listings)}
+    classes = {market.CLASS_NAMES[one].replace("_", " ").capitalize(): one for one in market.CLASSES}
+    series, close = {one.title: one for one in history.macro}, history.bars["close"]
     assert len(history.news) > 1000
     for one in history.news:
-        text = one.text
-        for fact in one.facts:
-            actual, known = truth(history, fact.subject, fact.field, fact.as_of)
-            assert known <= one.published_at.timestamp()
-            assert abs(fact.value - actual) <= 1e-12
-            number = float(re.search(r"[+-]?[\d,]*\d(\.\d+)?", fact.shown)[0].replace(",", ""))
-            scale = 100.0 if "%" in fact.shown else 1.0
-            told = actual if "+" in fact.shown or "-" in fact.shown else abs(actual)
-            assert abs(number - told * scale) <= (0.0501 if scale == 100 else 0.00501)
-            assert fact.shown in text
-            text = text.replace(fact.shown, "", 1)
-        for instrument in one.instruments[:1]:
-            text = text.replace(names[instrument], "")
-        assert not re.search(r"\d", text.replace("High-yield", ""))
-        changes = [fact.value for fact in one.facts if fact.field == "change"]
-        assert not changes or (", up " in one.text) == (changes[0] > 0)
+        published = one.published_at.timestamp()
+        if told := RELEASE.fullmatch(one.text):
+            of = series[told["title"]]
+            at = int(np.flatnonzero(of.released == published)[0])
+            numbers = float(told["value"]), float(told["before"])
+            assert numbers == pytest.approx(tuple(of.values[[at, at - 1]]), abs=0.00501)
+            assert (told["unit"], one.instruments) == (of.unit, ())
+            continue
+        row = int(np.flatnonzero(history.days == np.datetime64(one.published_at.date()))[0])
+        assert history.known_at[row].max() <= published
+        if told := CLOSED.fullmatch(one.text):
+            column = columns[told["id"]]
+            assert (one.instruments, told["name"]) == ((told["id"],), history.listings[column].name)
+            now, change = close[row, column], close[row, column] / close[row - 1, column] - 1
+            assert abs(float(told["close"].replace(",", "")) - now) <= 0.00501
+            assert abs(float(told["size"]) - 100 * abs(change)) <= 0.0501
+            assert (told["way"] == "up") == (change > 0)
+        else:
+            told = REVIEW.fullmatch(one.text)
+            members = [at for at, item in enumerate(history.listings) if item.asset_class == classes[told["label"]]]
+            moved = {history.listings[at].id: close[row, at] / close[row - SUMMARY_DAYS, at] - 1 for at in members}
+            moved = {name: move for name, move in moved.items() if not np.isnan(move)}
+            assert abs(float(told["mean"]) - 100 * sum(moved.values()) / len(moved)) <= 0.0501
+            assert (int(told["up"]), int(told["n"])) == (sum(move > 0 for move in moved.values()), len(moved))
+            assert one.instruments == tuple(moved)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5])

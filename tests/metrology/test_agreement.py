@@ -287,7 +287,7 @@ def test_sums_say_what_the_rows_say_on_any_whole_scale(levels, agreement):
     table = mt.table_from_arrow(source, dimensions=DIMENSIONS, scale=levels)
     by_row = {item.id: item for item in mt.analyse(table, study, rng=np.random.default_rng(1))}
     sums = mt.sums_of(source, dimensions=DIMENSIONS, scale=levels)
-    for item in mt.analyse_sums(sums, study, rng=np.random.default_rng(1)):
+    for item in mt.analyse(sums, study, rng=np.random.default_rng(1)):
         if item.name.startswith(("kappa", "redundancy", "score.effect", "contrast")):
             assert item.value == (None if by_row[item.id].value is None else pytest.approx(by_row[item.id].value))
             assert item.detail.get("tables") == by_row[item.id].detail.get("tables")

@@ -16,6 +16,7 @@ from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology.panel import Design
 from assaymark.plan import OrderRules
+from assaymark.quantiles import t_quantile
 
 
 def items(values, clusters=None, parts=None, models="abcdefgh"):
@@ -327,15 +328,17 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
     np.testing.assert_allclose([high - levels, levels - low], [error, error], atol=1e-6)
 
 
-def test_many_clusters_give_the_ends_that_weights_of_each_give(monkeypatch):
+def test_ends_are_those_of_weights_that_leave_each_cluster_out():
     rng, cluster = np.random.default_rng(5), np.repeat(np.arange(6), 2)
     for density in (0.9, 0.5, 0.3, 0.2) * 5:  # of sparse designs parts are linked through others, or not at all
         chosen = np.argwhere(rng.random((5, 12)) < density)
         design = Design.of(rng.normal(size=(len(chosen), 2)), chosen[:, 0], chosen[:, 1], cluster, 5)
-        few = design.levels_with_ends(0.95)
-        with monkeypatch.context() as patch:
-            patch.setattr("assaymark.metrology.panel._MANY", 1)
-            np.testing.assert_allclose(design.levels_with_ends(0.95), few, atol=1e-9)
+        levels, low, high = design.levels_with_ends(0.95)
+        without, g, counts = design.levels(1 - np.eye(design.clusters)), design.clusters, design.own_clusters()
+        np.testing.assert_allclose(design.levels(np.ones((1, g)))[0], levels, atol=1e-9)
+        error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
+        half = np.array([t_quantile(0.975, k - 1) if k > 1 else np.nan for k in counts.tolist()])[:, None] * error
+        np.testing.assert_allclose([low, high], [levels - half, levels + half], atol=1e-9)
 
 
 def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():

@@ -241,10 +241,10 @@ def test_it_is_least_squares_with_a_level_for_each_agent():
     levels = [np.array(agents) == name for name in sorted(set(agents))]
     design = np.column_stack([np.log2(tokens), *levels]).astype(float)
     (slope, *_), *_ = np.linalg.lstsq(design, own - others, rcond=None)
-    assert (found.slope, found.items, found.periods) == (pytest.approx(slope), AGENTS * PERIODS, PERIODS)
+    assert (found.estimate, found.df) == (pytest.approx(slope), PERIODS - 1)
     # Without a level for each agent the taste of 10 points would pass for a slope.
     found = [mt.season_verbosity(*world(seed, 0.0)) for seed in range(40)]
-    assert np.mean([one.slope for one in found]) == pytest.approx(0.0, abs=0.2)
+    assert np.mean([one.estimate for one in found]) == pytest.approx(0.0, abs=0.2)
     assert sum(one.low is not None and one.low > 0 for one in found) <= 4
     # The interval is a jackknife over periods.
     own, others, tokens, agents, periods = map(np.array, world(2, 1.0))
@@ -252,10 +252,10 @@ def test_it_is_least_squares_with_a_level_for_each_agent():
     def fitted(kept):
         return mt.season_verbosity(own[kept], others[kept], tokens[kept], list(agents[kept]), list(periods[kept]))
 
-    left = [fitted(periods != gone).slope for gone in sorted(set(periods))]
+    left = [fitted(periods != gone).estimate for gone in sorted(set(periods))]
     error = np.sqrt((PERIODS - 1) / PERIODS * np.square(np.array(left) - np.mean(left)).sum())
     found = fitted(periods == periods)
-    assert found.slope - found.low == pytest.approx(2.200985 * error, rel=1e-5)
+    assert found.estimate - found.low == pytest.approx(2.200985 * error, rel=1e-5)
 
 
 def test_what_has_no_slope_or_no_interval():
@@ -266,7 +266,7 @@ def test_what_has_no_slope_or_no_interval():
         mt.season_verbosity([60, 50], [60, 50], [100, 300], ["a", "a"], ["1", "1"])
     # Two periods have a slope and no interval.
     found = mt.season_verbosity([60, 64], [60, 60], [100, 200], ["a", "a"], ["1", "2"])
-    assert (found.slope, found.low, found.high) == (pytest.approx(4.0), None, None)
+    assert (found.estimate, found.low, found.high) == (pytest.approx(4.0), None, None)
     for own, tokens in (([60.0, 61.0], [100, 0]), ([60.0, np.nan], [100, 200]), ([60.0], [100, 200])):
         with pytest.raises(InputError):
             mt.season_verbosity(own, [50.0] * len(own), tokens, ["a", "a"], ["1", "2"])

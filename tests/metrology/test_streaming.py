@@ -101,7 +101,7 @@ def analysed(table: pa.Table, study: Study, weights: dict[str, float] | None = N
     """Return the measurements from the sums and from the rows."""
     sums = sums_of(table, weights=weights)
     rows = mt.table_from_arrow(table, weights=weights, dimensions=DIMENSIONS)
-    ours = mt.analyse_sums(sums, study, rng=np.random.default_rng(5))
+    ours = mt.analyse(sums, study, rng=np.random.default_rng(5))
     theirs = mt.analyse(rows, study, rng=np.random.default_rng(5))
     return {m.id: m for m in ours}, {m.id: m for m in theirs}
 
@@ -155,7 +155,7 @@ def test_under_other_tests_too(shape, inference):
 
 def test_a_judge_of_an_agents_maker_stands_aside_in_sums_too():
     table = make_table(makers=OWN)
-    found = mt.analyse_sums(sums_of(table), make_study(), rng=np.random.default_rng(5))
+    found = mt.analyse(sums_of(table), make_study(), rng=np.random.default_rng(5))
     own = {m.labels["judge"] for m in found if m.name == "judge.own_family"}
     assert (own, len([m for m in found if m.name == "recusal.contrast"])) == ({"auditor", "reader", "common"}, 4 * 5)
     (families,) = (m for m in found if m.name == "panel.families")

@@ -16,7 +16,7 @@ from assaymark.records import Measurement
 from assaymark.workflow import tracks
 
 PLAN = load_scoring("v0.4")
-UNTIMED = DecisionTime(None, 0, 0, "no measured time")
+UNTIMED = DecisionTime(None, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ def played(world: World, rng: np.random.Generator) -> Played:
 
     scores = tracks.SeasonScores(
         agents=agents, families={judge: f"f{at}" for at, judge in enumerate(judges)}, records=graded,
-        composites=tracks.mean_composites(graded), states={},
         periods={name: {agent: by_judge(weeks[i, :, k]) for i, agent in enumerate(agents)}
                  for k, name in enumerate(names)},
         replicates={agent: {k + 1: by_judge(repeated[i, :, k]) for k in range(world.replicates)}

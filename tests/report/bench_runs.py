@@ -17,7 +17,7 @@ from assaymark.benchmark import (
     AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BaselineResult, BenchPlan, EpisodeResult, CallExcerpt, Window,
     questions,
 )  # fmt: skip
-from assaymark.claims import BenchRules, Board, decide_benchmark
+from assaymark.claims import Board, decide_benchmark
 from assaymark.market import CLASS_NAMES, History, Listing, MacroReading, News
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
@@ -242,7 +242,7 @@ def known(name: str, text: str, day: date) -> bench.MarketState:
         bench.ClassLine(group, size, None if size == 2 else 0.6, 0.2, "bull") for group, size in SIZES.items()
     )
     macro = (("Ten-year yield", MacroReading("Y10", "percent", "ok", 4.7)),)
-    news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire", ()),)
+    news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire"),)
     square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, 0.0]])
     arrays = np.zeros(61), np.ones((61, 14)), np.zeros((60, 14)), square, square, square, between
     return bench.MarketState(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)
@@ -283,7 +283,7 @@ def made(
         one, two = items(names, rng, 0.4), items(names, rng, 0.5, 0.1)
         labels = {"board": "all"}
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
-    verdicts, leaderboards = decide_benchmark(measurements, boards, BenchRules(), PLAN)
+    verdicts, leaderboards = decide_benchmark(measurements, boards, PLAN)
     sizes = zip(questions.SPLITS, (309, 431, 260), strict=True)
     splits = {(one, split): size for split, size in sizes for one in questions.TEMPLATES}
     run = portbench.BenchRun(

@@ -19,7 +19,7 @@ from markup import made_problems
 from outline import html_of, read, words
 
 from assaymark.benchmark import EpisodeResult
-from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
+from assaymark.claims import Board, Leaderboard, decide_benchmark
 from assaymark.report import Group, plain, portbench
 from assaymark.text import NBSP, number
 
@@ -34,7 +34,7 @@ def said(name: str, *paths: str) -> str:
 
 def changed(run, measurements, boards=runs.BOARDS, **more):
     """The run with other measurements, decided anew."""
-    verdicts, leaderboards = decide_benchmark(measurements, boards, BenchRules(), runs.PLAN)
+    verdicts, leaderboards = decide_benchmark(measurements, boards, runs.PLAN)
     return replace(run, measurements=measurements, leaderboards=leaderboards, verdicts=verdicts, **more)
 
 

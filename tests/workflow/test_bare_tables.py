@@ -25,7 +25,7 @@ from assaymark.metrology import alpha_report, icc
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
 from assaymark.workflow import (
-    MEASUREMENTS, Computing, MeasuredTable, RunFolder, Store, computing_of, default_study, study_toml,
+    MEASUREMENTS, Checked, Computing, RunFolder, Store, computing_of, default_study, study_toml,
 )  # fmt: skip
 from assaymark.workflow import score_files as bare_tables
 
@@ -83,26 +83,26 @@ def study_of(judges: Mapping[str, str] = PANEL, extra: str = "") -> Study:
 
 
 @pytest.fixture
-def measured(tmp_path) -> Callable[..., MeasuredTable]:
+def measured(tmp_path) -> Callable[..., Checked]:
     """``measured(rows, study)``: what is found in a file of these rows."""
 
-    def made(rows=None, study: Study | None = None, name: str = "scores.csv") -> MeasuredTable:
+    def made(rows=None, study: Study | None = None, name: str = "scores.csv") -> Checked:
         return measure_table(written(tmp_path, make_rows() if rows is None else rows, name), study)
 
     return made
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory) -> MeasuredTable:
+def plain(tmp_path_factory) -> Checked:
     """The table measured without a plan."""
     return measure_table(written(tmp_path_factory.mktemp("plain"), make_rows()))
 
 
-def index(found: MeasuredTable) -> dict[str, Measurement]:
+def index(found: Checked) -> dict[str, Measurement]:
     return {item.id: item for item in found.measurements}
 
 
-def levels(found: MeasuredTable) -> dict[str, str]:
+def levels(found: Checked) -> dict[str, str]:
     return {verdict.claim.id: verdict.publication_level for verdict in found.verdicts}
 
 
@@ -115,17 +115,16 @@ def test_a_csv_is_measured_and_decided_and_the_lines_say_what_stands(plain):
     assert known[LEADER].value == pytest.approx(0.9, abs=0.25)
     assert known[AGGREGATE_KAPPA].value > 0.4
     assert len(known) == len(plain.measurements)
-    size = plain.size
-    assert (size.trajectories, size.agents, size.clusters, size.judges) == (180, 3, 6, 3)
+    size = plain.read
+    assert (size.answers, size.agents, size.clusters, size.judges) == (180, 3, 6, 3)
     best = [v for v in plain.verdicts if v.claim.subjects[0] == "ash" and v.claim.dimension == "aggregate"]
     assert {verdict.stability_status for verdict in best if verdict.claim.asserts_order} == {"stable"}
     assert {one.id for one in best[0].conditions} == {"controls", "not-preregistered", "families-unknown"}
     assert {verdict.adversarial_status for verdict in plain.verdicts} == {"not tested"}
     assert plain.study == default_study(dict(sorted(PANEL.items())))
-    assert sum(plain.tally.values()) == len(plain.verdicts)
     whole = "180 trajectories of 3 agents in 6 clusters, scored by 3 judges of 3 families on 2 dimensions"
     said = "\n".join(plain.lines())
-    for words in (f"{plain.source}: {whole}", "not fixed before the scores were seen",
+    for words in (f"{size.source}: {whole}", "not fixed before the scores were seen",
                   "agreement of the judges: mean pairwise kappa 0.", "Only with its condition: ash"):  # fmt: skip
         assert words in said
     assert said.endswith("not supported")
@@ -149,7 +148,6 @@ def test_what_is_written_is_the_same_each_time_and_never_over_a_locked_run(tmp_p
     assert set(verdicts["measurements"]) == rests - (gaps - supported), "no gap of an unsupported pair"
     head = ("assaymark verdicts 2", False, found.plan_hash)
     assert (verdicts["format"], verdicts["preregistered"], verdicts["plan_hash"]) == head
-    assert found.lines()[-1] == f"written to {out}"
     measure_table(path, None, RunFolder(out))
     assert all((out / p).read_bytes() == raw for p, raw in first.items() if p != "tables/manifest.json")
     (out / "study.lock").write_text("{}")
@@ -173,7 +171,7 @@ def test_control_cells_are_measured_unless_the_plan_leaves_them_out(measured):
     assert known["cell.gate[cell=cell_a]"].detail["outcome"] == "passed"
     assert known["cell.gate[cell=paraphrase]"].value == 0
     assert known["cell.gate[cell=paraphrase]"].n > 0
-    assert found.size.trajectories == 180
+    assert found.read.answers == 180
     assert {verdict.adversarial_status for verdict in found.verdicts} != {"not tested"}
     found = measured(cells(make_rows()), study_of())
     assert not any(item.name.startswith("cell.") for item in found.measurements)
@@ -193,7 +191,7 @@ def test_lengths_clusters_after_the_cutoff_and_a_choice_of_agents_are_looked_at(
     assert (item.state, item.detail["n_post"], item.detail["n_earlier"]) == ("ok", 30, 150)
     found = measured(None, study_of(extra='[records]\nagents = ["ash", "cedar"]'))
     assert {name for verdict in found.verdicts for name in verdict.claim.subjects} <= {"ash", "cedar", "honest"}
-    assert found.size.agents == 2
+    assert found.read.agents == 2
 
 
 def test_a_plan_about_something_else_is_refused(measured):
@@ -418,15 +416,16 @@ def test_missing_cells_are_left_out_and_counted(measured, tmp_path):
     rows[0]["clarity"] = None
     del rows[7]
     found = measured(rows)
-    assert (found.size.trajectories, found.size.left_out) == (178, 2)
+    assert found.read.answers == 178
     assert "2 trajectories lack a usable score from some judge: agreement is measured without them" in found.lines()
     assert index(found)["judge.invalid_share[judge=auditor]"].detail["invalid"] == 1
     head, first, *rest = written(tmp_path, make_rows()).read_text().splitlines()
     for value in ("nan", ""):
         (tmp_path / "nan.csv").write_text("\n".join([head, first.rsplit(",", 1)[0] + f",{value}", *rest]) + "\n")
         found = measure_table(tmp_path / "nan.csv")
-        assert found.size.left_out == 1
-        assert "1 trajectory lacks a usable score from some judge: agreement is measured without them" in found.notes
+        assert (
+            "1 trajectory lacks a usable score from some judge: agreement is measured without them" in found.read.left
+        )
 
 
 def test_a_wrong_table_is_one_error(tmp_path):
@@ -452,7 +451,11 @@ def large(monkeypatch):
     monkeypatch.setattr(bare_tables, "STREAMED_FROM", 1)
 
 
-def agree(one: MeasuredTable, other: MeasuredTable) -> None:
+def size_of(found: Checked) -> tuple[int, ...]:
+    return found.read.answers, found.read.agents, found.read.clusters, found.read.judges, len(found.read.dimensions)
+
+
+def agree(one: Checked, other: Checked) -> None:
     """Assert equal numbers and verdicts, except where the sums of a table lack something, which caps claims."""
     ours, theirs = index(one), index(other)
     summed = ours["panel.families[]"].detail["in_parts"]
@@ -463,7 +466,7 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
             continue
         assert (item.state, item.n) == (theirs[name].state, theirs[name].n)
         assert item.value == pytest.approx(theirs[name].value, abs=1e-9), name
-    assert one.size == other.size
+    assert size_of(one) == size_of(other)
     wanted = levels(other)
     assert levels(one) == {k: "qualified" if summed and v == "headline" else v for k, v in wanted.items()}
     for verdict in one.verdicts:
@@ -499,7 +502,7 @@ def test_large_tables_that_need_their_rows_are_read_whole(measured, large):
     ):  # fmt: skip
         rows = [row | (change if "replicate" in change or at == 5 else {}) for at, row in enumerate(make_rows())]
         found = measured(rows, name="scores.parquet")
-        assert list(found.notes) == notes
+        assert list(found.read.left) == notes
         agree(found, measured(rows))
 
 
@@ -508,7 +511,7 @@ def test_large_tables_give_the_same_verdicts_under_plans_and_without_cycles(meas
     agree(parquet(), plain)
     agree(measured(bare(make_rows()), name="scores.parquet"), measured(bare(make_rows())))
     agree(parquet(study_of()), measured(None, study_of()))
-    assert parquet(study_of(extra='[records]\nagents = ["ash", "cedar"]')).size.agents == 2
+    assert parquet(study_of(extra='[records]\nagents = ["ash", "cedar"]')).read.agents == 2
     with pytest.raises(PlanError, match="cells that the table lacks"):
         parquet(study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))
 
@@ -524,16 +527,16 @@ def test_a_stray_column_is_no_dimension(tmp_path, monkeypatch, name, plain):
         bare_tables.measure_table(path)
     found = measure_table(path)
     agree(found, plain)
-    assert "numeric columns that are not used: retries" in found.notes
-    assert not plain.notes
+    assert "numeric columns that are not used: retries" in found.read.left
+    assert not plain.read.left
     wrong = measure_table(path, dimensions="clarity,risk,retries")
-    assert (wrong.size.dimensions, wrong.notes) == (3, ())
+    assert (len(wrong.read.dimensions), wrong.read.left) == (3, ())
 
 
 def test_the_plan_or_the_table_itself_names_dimensions(tmp_path):
     path = written(tmp_path, [{**row, "retries": 1} for row in make_rows()])
     weighed = bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 2\nrisk = 1"))
-    assert (weighed.size.dimensions, weighed.notes) == (2, ("numeric columns that are not used: retries",))
+    assert (len(weighed.read.dimensions), weighed.read.left) == (2, ("numeric columns that are not used: retries",))
     claimed = bare_tables.measure_table(path, study_of(extra='[claims]\ndimensions = ["aggregate", "clarity", "risk"]'))
     agree(claimed, measure_table(path, claimed.study))
     for extra in ('[claims]\ndimensions = ["aggregate"]', ""):
@@ -541,7 +544,7 @@ def test_the_plan_or_the_table_itself_names_dimensions(tmp_path):
             bare_tables.measure_table(path, study_of(extra=extra))
     one = [{**bare([row], "risk")[0], "score": row["risk"]} for row in bare(make_rows(), "clarity")]
     found = bare_tables.measure_table(written(tmp_path, one))
-    assert (found.size.dimensions, found.notes) == (1, ())
+    assert (found.read.dimensions, found.read.left) == (("score",), ())
 
 
 def test_dimensions_on_the_command_line(tmp_path, capsys):
@@ -569,13 +572,15 @@ def spread(
     return folder
 
 
-def same(one: MeasuredTable, other: MeasuredTable) -> None:
+def same(one: Checked, other: Checked) -> None:
     """Assert equality in everything but the name of the source."""
-    assert replace(one, source="", out=None) == replace(other, source="", out=None)
+    ours, theirs = ({**{name: getattr(found, name) for name in Checked.__slots__},
+                     "read": replace(found.read, source="")} for found in (one, other))  # fmt: skip
+    assert ours == theirs
 
 
 @pytest.fixture
-def table(tmp_path, large) -> MeasuredTable:
+def table(tmp_path, large) -> Checked:
     return measure_table(written(tmp_path, make_rows(), "one.parquet"))
 
 
@@ -596,8 +601,8 @@ def test_what_lacks_a_score_is_left_out_and_the_note_says_so(tmp_path, large):
     found = measure_table(spread(tmp_path / "many", rows))
     lack = "1 trajectory lacks a usable score from some judge"
     why = "partitions are only summed, while one file is read whole"
-    assert found.notes == (f"left out of every number: {lack}, and {why}",)
-    assert (found.size.left_out, found.size.trajectories) == (1, 179)
+    assert found.read.left == (f"left out of every number: {lack}, and {why}",)
+    assert found.read.answers == 179
     whole = [row for row in rows if row["trajectory"] != rows[5]["trajectory"]]
     theirs = {item.id: item for item in measure_table(spread(tmp_path / "whole", whole)).measurements}
     for item in found.measurements:
@@ -619,14 +624,14 @@ def test_a_judge_that_lacks_too_much_stops_the_measuring(tmp_path, large):
     with pytest.raises(PlanError, match=told):
         measure_table(spread(tmp_path / "many", rows))
     found = measure_table(written(tmp_path, rows))
-    assert found.size.judges == 2, "one file is read whole, and the others' scores are measured"
+    assert found.read.judges == 2, "one file is read whole, and the others' scores are measured"
 
 
 def test_other_dimensions_are_other_sums_and_so_are_plans(tmp_path, table):
     folder, out = spread(tmp_path / "many", make_rows()), tmp_path / "out"
     both, one = measure_table(folder, out=out), measure_table(folder, out=out, dimensions=["risk"])
-    assert (both.size.dimensions, one.size.dimensions) == (2, 1)
-    assert one.notes == ("numeric columns that are not used: clarity",)
+    assert (both.read.dimensions, one.read.dimensions) == (("clarity", "risk"), ("risk",))
+    assert one.read.left == ("numeric columns that are not used: clarity",)
     weighted = study_of(extra='[rubric]\nname = "elsewhere"\nweights = {clarity = 2.0, risk = 1.0}')
     same(measure_table(folder, weighted), measure_table(tmp_path / "one.parquet", weighted))
     for extra in ('[records]\nagents = ["ash", "cedar"]', '[records]\nderivations = ["honest", "cell_a"]'):
@@ -657,7 +662,7 @@ def test_what_is_summed_is_kept_and_a_changed_file_is_summed_again(tmp_path, tab
     pq.write_table(pq.read_table(path).slice(9), path)
     changed = measure_table(folder, out=out)
     assert summed == [0, 1, 0]
-    assert changed.size.trajectories == table.size.trajectories - 3
+    assert changed.read.answers == table.read.answers - 3
     with Ledger.open(out / "partitions" / "ledger.db") as ledger:
         assert ledger.verify() > 0
 
@@ -701,7 +706,9 @@ def test_the_command_line(tmp_path, capsys, large):
     measure = ["measure", "--judgments", str(spread(tmp_path / "many", make_rows(clusters=3), parts=2))]
     out = tmp_path / "out"
     assert main([*measure, "--dimensions", "clarity,risk", "--workers", "2", "--out", str(out)]) == 0
-    assert f"scored by {len(PANEL)} judges" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"scored by {len(PANEL)} judges" in said
+    assert said.endswith(f"\nwritten to {out}\n")
     assert (out / "verdicts.json").is_file()
     assert main([*measure, "--compute", "raj"]) == 1
     assert capsys.readouterr().err.startswith("assaymark: unknown way to compute 'raj'. Did you mean 'ray'?")

@@ -256,7 +256,7 @@ def test_the_interval_of_kappa_is_a_jackknife_over_periods(material, order, unit
         }
         for week, row in made.items()
     }
-    scores = tracks.SeasonScores(agents, {j: j for j in JUDGES}, {}, {}, periods, {}, {})
+    scores = tracks.SeasonScores(agents, {j: j for j in JUDGES}, {}, periods, {})
     kappa = tracks.kappa_measurement(scores, material.scoring, rng, order)
     ratings = np.array([
         [("weak", "mixed", "strong").index(band(value, plan=material.scoring)) + 1 for value in grades.values()]

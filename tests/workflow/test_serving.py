@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def answer(ledger: Ledger, call: CallSpec) -> None:
-    [attempt] = ledger.commit([call.key])
+    [attempt], _ = ledger.commit([(call.key, None)])
     reply = Reply(text=f"Fine. {HOSTILE}", model="auditor-1", seconds=0.25, raw='{"body": 1}')
     ledger.commit(ends=[End(attempt, "replied", reply=reply)])
 

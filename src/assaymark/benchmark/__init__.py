@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.benchmark.market import (
         HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, MarketState, Universe, Window, choose_universe,
-        class_means, decision_rows, is_index, own_regimes, window_named, windows_of, MarketState as Known,
+        decision_rows, is_index, own_regimes, window_named, windows_of, MarketState as Known,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
     from assaymark.benchmark.plan import (
@@ -38,16 +38,15 @@ __all__ = [
     "AGGRESSIVE", "ANSWER_SCHEMA", "ASKED", "BALANCED", "BASELINES", "CLASS_NAMES", "COLUMNS", "CONSERVATIVE",
     "CONVENTIONS", "HORIZONS", "MOST_CHARACTERS", "PROFILES", "RISK_SAFE", "SEED_WINDOWS", "SIGNALS", "STAGES",
     "STRESS_SCENARIOS", "THRESHOLD", "Answers", "BenchMarket", "BenchPlan", "ClassName", "Convention", "DateResult",
-    "EpisodeResult", "EpisodeState", "Market", "MarketState", "MarketWindow", "Pace", "Pipeline",
-    "Position", "Profile", "Questions", "ReferenceBenchmarkModel", "Risk", "Scene", "Signal", "Stage", "StageState",
-    "Truths", "Window", "adaptation_score", "ahead_of", "baseline_weights", "ceps", "choose_universe", "class_means",
-    "decision_rows", "equal_start", "exposures", "hold", "inter_class_score", "intra_class_score", "is_index",
-    "market_numbers", "market_text", "oracle_weights", "outside_call", "own_regimes", "parse_plan", "parse_signals",
-    "parse_views", "parse_weights", "profile_alignment", "profile_named", "rationale_of",
-    "reference_benchmark_models", "reply_schema", "reply_text", "risk_of", "risk_safe", "run_baselines", "s1_score",
-    "s2_score", "s3_score", "s4_score", "s5_score", "scene_on", "signals_of", "stage_template", "stage_texts",
-    "stress_gate", "stress_score", "trade", "turnover_between", "views_of", "weight_accuracy",
-    "window_named", "windows_of",
+    "EpisodeResult", "EpisodeState", "Market", "MarketState", "MarketWindow", "Pace", "Pipeline", "Position", "Profile",
+    "Questions", "ReferenceBenchmarkModel", "Risk", "Scene", "Signal", "Stage", "StageState", "Truths", "Window",
+    "adaptation_score", "ahead_of", "baseline_weights", "ceps", "choose_universe", "decision_rows", "equal_start",
+    "exposures", "hold", "inter_class_score", "intra_class_score", "is_index", "market_numbers", "market_text",
+    "oracle_weights", "outside_call", "own_regimes", "parse_plan", "parse_signals", "parse_views", "parse_weights",
+    "profile_alignment", "profile_named", "rationale_of", "reference_benchmark_models", "reply_schema", "reply_text",
+    "risk_of", "risk_safe", "run_baselines", "s1_score", "s2_score", "s3_score", "s4_score", "s5_score", "scene_on",
+    "signals_of", "stage_template", "stage_texts", "stress_gate", "stress_score", "trade", "turnover_between",
+    "views_of", "weight_accuracy", "window_named", "windows_of",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

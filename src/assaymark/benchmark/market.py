@@ -27,6 +27,7 @@ from assaymark.market import (
     MacroReading,
     News,
     class_index,
+    group_correlations,
     simple_returns,
     synthetic_market,
 )
@@ -339,7 +340,9 @@ class BenchMarket:
         returns = simple_returns(behind)
         covariance = np.atleast_2d(np.cov(returns, rowvar=False))
         correlation = _correlation(returns, covariance)
-        names, between = class_means(correlation, classes)
+        names = tuple(name for name in CLASSES if name in classes)
+        member = np.array(classes)[:, None] == np.array(names)
+        between = group_correlations(correlation, member.astype(float))
         yields = np.full(self.lookback + 1, np.nan)
         for later in range(max(first, 0), row + 1):
             at, value = self._yield_at(later)
@@ -415,17 +418,6 @@ def _asset_lines(
             AssetLine(ticker, name, close, moved[0][at], moved[1][at], *risk, sharpe, beta, duration, str(labels[at]))
         )
     return tuple(lines)
-
-
-def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
-    """Return the classes with members and the mean correlation of every two; within a class, over distinct members."""
-    group = np.array(classes)
-    names = tuple(name for name in CLASSES if (group == name).any())
-    member = np.stack([group == name for name in names], axis=1).astype(float)
-    count = member.sum(axis=0)
-    sums = member.T @ (correlation - np.eye(group.size)) @ member
-    pairs = np.outer(count, count) - np.diag(count)
-    return names, np.asarray(sums / np.maximum(pairs, 1.0))
 
 
 def own_regimes(closes: Floats) -> np.ndarray:

@@ -466,8 +466,7 @@ def prompt_tables(known: MarketState) -> dict[str, PromptTable]:
     for title, series in known.macro:
         macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
     for at, group in enumerate(known.lines_by_class):
-        means = [_fixed(value) for value in known.between[at].tolist()]
-        means[at] = ABSENT if group.intra is None else means[at]
+        means = [_fixed(None if math.isnan(value) else value) for value in known.between[at].tolist()]
         whole = str(group.members), group.regime, _fixed(group.intra), _fixed(group.with_equities)
         classes.append((group.asset_class, *whole, *means))
     for item in known.news:

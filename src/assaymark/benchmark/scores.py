@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.errors import UnknownNameError
+from assaymark.market import group_correlations
 from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
 Stage = Literal["S1", "S2", "S3", "S4", "S5"]
@@ -329,11 +330,7 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
     labels = {label: code for code, label in enumerate(dict.fromkeys(classes))}
     codes = np.array([labels[label] for label in classes])
     member = np.asarray(codes[:, None] == np.arange(len(labels)), dtype=np.float64)
-    defined = np.isfinite(matrix)
-    np.fill_diagonal(defined, False)
-    sums = member.T @ np.where(defined, matrix, 0.0) @ member
-    counts = member.T @ defined @ member
-    return w @ member, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return w @ member, group_correlations(matrix, member)
 
 
 def _intra(totals: Floats, means: Floats) -> float:

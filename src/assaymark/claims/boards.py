@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import SMALL_GAP, Fields, Finding, cluster_findings
-from assaymark.claims.levels import Rules, threshold
+from assaymark.claims.findings import SMALL_GAP, Fields, cluster_findings
+from assaymark.claims.levels import Finding, Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first
@@ -47,22 +47,6 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class BenchRules:
-    """The decision rules of a benchmark."""
-
-    inference: OrderRules = field(default_factory=OrderRules)
-    agreed: float = 0.5
-    preregistered: bool = True
-    families: int = 3
-    convention: str = "paper"
-
-    @property
-    def other(self) -> str:
-        """Description of the convention that is not the plan's."""
-        return FORMULAS["reference" if self.convention == "paper" else "paper"]
-
-
-@dataclass(frozen=True, slots=True)
 class Board:
     """One leaderboard."""
 
@@ -88,25 +72,30 @@ class Leaderboard:
 
 
 def decide_benchmark(
-    measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
-) -> tuple[tuple[Verdict, ...], tuple[Leaderboard, ...]]:
-    """Decide every claim about a benchmark; returns the verdicts in display order and the leaderboards."""
-    share, plan = rules.inference.alpha / rules.families, rules.inference
-    # The rules of one family of boards, whose scores lie in 0..1.
+    measurements: Sequence[Measurement], boards: Sequence[Board], plan_hash: str,
+    inference: OrderRules = OrderRules(), *, agreed: float = 0.5, preregistered: bool = True, families: int = 3,
+    convention: str = "paper",
+) -> tuple[tuple[Verdict, ...], tuple[Leaderboard, ...]]:  # fmt: skip
+    """Decide every claim about a benchmark; returns the verdicts in display order and the leaderboards.
+
+    ``families`` of tests share the error rate of ``inference``, each of them for boards whose scores lie in 0..1;
+    ``agreed`` is the rank correlation above which questions and pipeline agree.
+    """
     scored = Rules(
-        0.0, 0.0, share, share=plan.aggregate_share, margin=plan.margin, span=1.0, judged=False,
-        preregistered=rules.preregistered,
+        0.0, 0.0, inference.alpha / families, share=inference.aggregate_share, margin=inference.margin, span=1.0,
+        judged=False, preregistered=preregistered,
     )  # fmt: skip
+    other = FORMULAS["reference" if convention == "paper" else "paper"]
     verdicts: list[Verdict] = []
     leaderboards: list[Leaderboard] = []
     for several in grouped(boards, lambda board: board.family).values():
-        family = _BoardFamily(measurements, several, scored, rules.other)
+        family = _BoardFamily(measurements, several, scored, other)
         by_board = {
             board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in several
         }
         verdicts += [verdict for each in by_board.values() for verdict in each]
         leaderboards += [family.leaderboard(board, by_board[board]) for board in several]
-    facts = _FactClaims(plan_hash, rules)
+    facts = _FactClaims(plan_hash, scored, other)
     gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
     drawdowns = [item for item in measurements if item.name == DRAWDOWN]
     for profile in dict.fromkeys(item.labels["profile"] for item in drawdowns):
@@ -115,8 +104,8 @@ def decide_benchmark(
     # A comparison without a value stays in the Holm family, with p = 1.
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
     adjusted = holm([1.0 if item.value is None else float(item.detail["p"]) for item in ratios]) if ratios else ()
-    verdicts += [facts.beats(item, float(p), share) for item, p in zip(ratios, adjusted, strict=True)]
-    verdicts += [facts.agreement(item, gone) for item in measurements if item.name == DISSOCIATION]
+    verdicts += [facts.beats(item, float(p)) for item, p in zip(ratios, adjusted, strict=True)]
+    verdicts += [facts.agreement(item, gone, agreed) for item in measurements if item.name == DISSOCIATION]
     return tuple(verdicts), tuple(leaderboards)
 
 
@@ -312,8 +301,8 @@ def missing_replies(item: Measurement) -> str:
 class _FactClaims:
     """Decides the claims other than rankings: drawdown limits, equal weight, and rank agreement."""
 
-    def __init__(self, plan_hash: str, rules: BenchRules) -> None:
-        self.plan_hash, self.rules = plan_hash, rules
+    def __init__(self, plan_hash: str, rules: Rules, other: str) -> None:
+        self.plan_hash, self.rules, self.other = plan_hash, rules, other
 
     def _verdict(
         self, claim: Claim, reason: str, ids: Sequence[str], withheld: StabilityStatus | None = None,
@@ -321,7 +310,7 @@ class _FactClaims:
     ) -> Verdict:  # fmt: skip
         """Return the verdict on a claim that holds, or is ``withheld``; ``words`` say what ``reversals`` change."""
         early = self.rules.preregistered
-        conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if reversals else []
+        conditions = [Condition("other-convention", f"By {self.other} {words}")] if reversals else []
         conditions += [condition for finding in findings for condition in finding.conditions]
         conditions += [] if early else [Condition("not-preregistered", NOT_PREREGISTERED)]
         status: StabilityStatus = withheld or ("rule-dependent" if reversals else "stable")
@@ -392,12 +381,12 @@ class _FactClaims:
             claim, reason, ids, None, reversals, f"{listing(reversals)} {verb} on the other side of the limit."
         )
 
-    def beats(self, item: Measurement, p: float, alpha: float) -> Verdict:
+    def beats(self, item: Measurement, p: float) -> Verdict:
         """Return the verdict on whether a model beats equal weight in the calm window; ``p`` is Holm-adjusted."""
-        model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
-        text = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
-        labels = {"model": model, "profile": profile, "window": window}
-        claim = _bench_claim("beats", labels, text, (model,), f"Sharpe ratio, {profile}")
+        labels, alpha = {name: item.labels[name] for name in ("model", "profile", "window")}, self.rules.alpha
+        text = "{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
+        model, dimension = labels["model"], f"Sharpe ratio, {labels['profile']}"
+        claim = _bench_claim("beats", labels, text.format(**labels), (model,), dimension)
         if item.value is None:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
             return self._verdict(claim, f"{about} {item.state}.", [item.id], "not tested")
@@ -406,14 +395,14 @@ class _FactClaims:
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
             return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
         other = _other_value(item)
-        reversals = [self.rules.other] if other is not None and other <= 0 else []
+        reversals = [self.other] if other is not None and other <= 0 else []
         value = f"{number(item.value)}{ends_words(item.low, item.high)}"
         reason = f"The difference is {value}, {p_words(p)} after Holm, {threshold(alpha)}."
         return self._verdict(claim, reason, [item.id], None, reversals, "the difference is not above zero.")
 
-    def agreement(self, item: Measurement, left_out: Sequence[Measurement]) -> Verdict:
+    def agreement(self, item: Measurement, left_out: Sequence[Measurement], agreed: float) -> Verdict:
         """Return the verdict on whether the questions and the pipeline rank models alike (Spearman's rho)."""
-        low, high, ends, agreed = item.low, item.high, ends_words(item.low, item.high), self.rules.agreed
+        low, high, ends = item.low, item.high, ends_words(item.low, item.high)
         agree = low is not None and low > agreed
         rho = "is not defined" if item.value is None else f"is {number(item.value)}"
         order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
@@ -426,7 +415,7 @@ class _FactClaims:
             reason = f"The interval{ends} contains {number(agreed)}, so neither is shown."
             return self._verdict(claim, reason, [item.id], "tie-class")
         other = _other_value(item)
-        reversals = [self.rules.other] if other is not None and (other > agreed) != agree else []
+        reversals = [self.other] if other is not None and (other > agreed) != agree else []
         words = "" if other is None else f"it is {number(other)}."
         side = "above" if agree else "below"
         reason = f"The whole interval lies {side} {number(agreed)}. It is about these models only."

@@ -1,20 +1,20 @@
-"""Findings on a claim from agreement, adversarial controls and bias tests: each a status or a cap, with reasons."""
+"""Findings on a claim from adversarial controls, bias tests and people's grades, and the fields of its verdict."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Self, get_args
+from itertools import chain
+from typing import Final, Self, get_args
 
 from assaymark.claims.levels import (
-    DatasheetGates,
+    Finding,
     Index,
-    PanelAgreement,
     Rules,
     cell_states,
     cell_words,
+    panel_finding,
     publication_level,
     threshold,
 )
@@ -23,7 +23,6 @@ from assaymark.claims.orders import ClaimEvidence, contrasts_of, length_floor, o
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.plan import FEW_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
-from assaymark.protocol import AGREEMENT
 from assaymark.records import (
     AGGREGATE,
     AdversarialStatus,
@@ -46,24 +45,6 @@ NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the pa
 
 _OVERLAP = 0.2
 _SHOWN = 0.005  # points; less reads as 0.00
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result of one bias test of a claim; ``cap`` is the highest level that it permits, None for no limit."""
-
-    field: str
-    state: str
-    cap: Level | None = None
-    conditions: tuple[Condition, ...] = ()
-    measurements: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def lifted(self) -> bool:
-        """True if confirmation by people removes the cap."""
-        return self.state in _LIFTED.get(self.field, ())
 
 
 def _condition(name: str, text: str) -> tuple[Condition, ...]:
@@ -284,35 +265,21 @@ def cluster_findings(claim: Claim, evidence: ClaimEvidence, index: Index) -> lis
 _CONTAMINATING: Final = ("cell_a", "red_team")
 _REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
 _WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
-_Bearing = tuple[AdversarialStatus, str, str | None, tuple[str, ...]]
-"""One influence on the adversarial status: the status, its reason, the condition or None, and measurement ids."""
+_Bearing = tuple[AdversarialStatus, str, tuple[Condition, ...], tuple[str, ...]]
+"""One influence on the adversarial status: the status, its reason, its conditions, and measurement ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adversarial:
-    """Adversarial status of a claim, with its reasons and the conditions that must be stated with the claim."""
-
-    status: AdversarialStatus
-    reasons: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    measurements: tuple[str, ...] = ()
-
-
-def assess_controls(claim: Claim, index: Index, rules: Rules) -> Adversarial:
-    """Return the adversarial status of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
+def controls_finding(claim: Claim, index: Index, rules: Rules) -> Finding:
+    """Test a claim about agents against the control texts (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
     states = cell_states(index)
     bearings: list[_Bearing] = []
     for state in states.values():
         # Wrong rationales (cell A, red-team cells) should score low.
-        called, outcome, numbers, wrong = (
-            cell_words(state.cell),
-            state.outcome,
-            state.numbers,
-            state.cell in _CONTAMINATING,
-        )
+        called, outcome, numbers = cell_words(state.cell), state.outcome, state.numbers
+        wrong = state.cell in _CONTAMINATING
         texts, points = called[:1].upper() + called[1:], f"{number(abs(state.value or 0.0))} points"
         status: AdversarialStatus = "passed"
-        condition: str | None = None
+        condition = ""
         moved = {
             "verbosity-bias": (f"{texts} lose {points} under this rubric", f", {outcome}"),
             "terse-favoured": (f"{texts} gain {points} under this rubric", f", {outcome}"),
@@ -340,17 +307,16 @@ def assess_controls(claim: Claim, index: Index, rules: Rules) -> Adversarial:
             reason = f"{texts}: {numbers}, {outcome}."
         if state.halo is not None and state.halo.detail.get("triggered"):
             reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
-        bearings.append((status, reason, condition, state.measurements))
+        conditions = _condition("controls", condition) if condition else ()
+        bearings.append((status, reason, conditions, state.measurements))
     unrun = [f"No {texts} rationales were graded." for cell, texts in _REQUIRED.items() if cell not in states]
-    bearings += [("not tested", text, text, ()) for text in (unrun if states else [NO_CONTROLS])]
+    for text in unrun if states else [NO_CONTROLS]:
+        bearings.append(("not tested", text, _condition("controls", text), ()))
     bearings += _terse_bearings(claim, index, rules)
     bearings.sort(key=lambda bearing: _WORST_FIRST.index(bearing[0]))
-    return Adversarial(
-        bearings[0][0],
-        tuple(reason for _, reason, _, _ in bearings),
-        tuple(condition for _, _, condition, _ in bearings if condition is not None),
-        tuple(dict.fromkeys(name for _, _, _, ids in bearings for name in ids)),
-    )
+    statuses, reasons, conditions_of, ids_of = zip(*bearings, strict=True)
+    ids = tuple(dict.fromkeys(chain(*ids_of)))
+    return panel_finding("adversarial", statuses[0], ids, reasons, tuple(chain(*conditions_of)))
 
 
 def _terse_bearings(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
@@ -377,12 +343,12 @@ def _terse_bearings(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
         text = f"{100 * share.value:.1f} % of the rationales of {agent} {fewer}"
         if not lost:
             unchanged = "the comparison keeps its sign and significance at equal length"
-            bearings.append(("passed", f"{text}, and {unchanged}.", None, tuple(ids)))
+            bearings.append(("passed", f"{text}, and {unchanged}.", (), tuple(ids)))
             continue
         cause = "no rerun at equal length bears the comparison"
         cause = cause if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
         reason = f"{text}, and {cause} with {listing(sorted(lost))}."
-        bearings.append(("construct-sensitive", reason, f"{text}.", tuple(ids)))
+        bearings.append(("construct-sensitive", reason, _condition("terse", f"{text}."), tuple(ids)))
     return bearings
 
 
@@ -391,12 +357,6 @@ HUMAN_P: Final = "put to people"
 _ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
 LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
 """Publication levels, lowest first."""
-_LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
-    "length": ("length", "may-be-length"),
-    "distinct": ("not-told-apart", "smaller"),
-}
-"""States of bias tests whose caps confirmation by people removes, as it does for style-sensitive controls."""
 
 
 def lowest_level(levels: Iterable[Level]) -> Level:
@@ -406,21 +366,30 @@ def lowest_level(levels: Iterable[Level]) -> Level:
 
 @dataclass(frozen=True)
 class Fields:
-    """The inputs of one claim's verdict; derived properties are cached."""
+    """The inputs of one claim's verdict; derived properties are cached.
+
+    ``agreement``, ``adversarial`` and ``instruments`` are findings on the panel, ``findings`` those of the bias tests.
+    """
 
     claim: Claim
-    agreement: PanelAgreement
+    agreement: Finding
     evidence: ClaimEvidence
-    adversarial: Adversarial
-    instruments: DatasheetGates
+    adversarial: Finding
+    instruments: Finding
     findings: tuple[Finding, ...] = ()
     preregistered: bool = True
 
     @classmethod
     def unjudged(cls, claim: Claim, evidence: ClaimEvidence, findings: Iterable[Finding], preregistered: bool) -> Self:
         """Return the fields of a claim that depends on no judge score."""
-        none = PanelAgreement("not judged"), evidence, Adversarial("not judged"), DatasheetGates()
-        return cls(claim, *none, tuple(findings), preregistered)
+        agreement, adversarial = (panel_finding(field, "not judged") for field in ("agreement", "adversarial"))
+        instruments = Finding("datasheets", "not-required")
+        return cls(claim, agreement, evidence, adversarial, instruments, tuple(findings), preregistered)
+
+    @property
+    def every(self) -> tuple[Finding, ...]:
+        """All findings, those on the panel first."""
+        return self.agreement, self.adversarial, self.instruments, *self.findings
 
     def state(self, name: str) -> str:
         """Return the state of a bias test, or "not-applicable"."""
@@ -434,36 +403,29 @@ class Fields:
     @cached_property
     def caps(self) -> tuple[Cap, ...]:
         """Every field that limits the level, lowest first, and whether people's grades remove the limit."""
-        agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
-        levels: list[tuple[str, Level]] = []
-        if agreement in ("halt", "methodology"):
-            levels.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
+        evidence = self.evidence.status
+        levels = [(finding.field, finding.cap) for finding in self.every if finding.cap is not None]
         if evidence != "stable":
             stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
             stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
             levels.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
         if not self.evidence.tested:
             levels.append(("stability", "qualified"))
-        if adversarial not in ("passed", "not judged"):
-            levels.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
-        levels += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
-        levels += [("datasheets", self.instruments.most)] if self.instruments.failing else []
         levels += [] if self.preregistered else [("preregistration", "qualified")]
         levels.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
-        free = {finding.field for finding in self.findings if finding.lifted} if self.lifts else set()
-        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
+        free = {finding.field for finding in self.every if finding.lifted} if self.lifts else set()
         return tuple(Cap(name, level, name in free) for name, level in levels)
 
     @cached_property
     def level(self) -> Level:
         """The lowest level permitted by the three statuses and the caps."""
-        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
+        caps, stated = self.caps, (self.agreement.state, self.evidence.status)
         # A confirmation by people raises the recusal contrast's "no claim" to qualified, and removes other caps.
         levels: list[Level] = [cap.level for cap in caps if not cap.lifted]
         levels += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
-        if self.agreement.status != "not judged":
+        if self.agreement.state != "not judged":
             free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
-            construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
+            construct, tested = "passed" if free else self.adversarial.state, self.evidence.tested
             order = self.claim.asserts_order
             levels.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
         return lowest_level(levels)
@@ -476,20 +438,19 @@ class Fields:
         level, caps, evidence, stated = self.level, self.caps, self.evidence, tuple(conditions)
         states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
         anchor = self.state("human_anchor")
-        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
-        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
+        agreement, *others = (finding.measurements for finding in self.every)
         limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
         return Verdict(
             claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
-            agreement_status=self.agreement.status,
+            agreement_status=self.agreement.state,  # type: ignore[arg-type]  # a word of its own list
             stability_status=evidence.status,
-            adversarial_status=self.adversarial.status,
+            adversarial_status=self.adversarial.state,  # type: ignore[arg-type]
             publication_level=level,
             reasons=tuple(reasons),
             binding=tuple(dict.fromkeys(binding)),
-            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
+            measurements=tuple(dict.fromkeys(chain(agreement, evidence.measurements, *others))),
             plan_hash=plan_hash,
             condition=" ".join(condition.text for condition in stated) or None,
             fragility=fragility,
@@ -505,22 +466,16 @@ class Fields:
 
     def conditions(self) -> Iterator[Condition]:
         """Yield the conditions of a study's claim in a fixed order; for a headline only those that narrow it."""
-        agreement = self.agreement
         if self.level == "qualified":
-            controls = self.adversarial.conditions
-            if agreement.status == "methodology" and agreement.kappa is not None:
-                tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
-                symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
-                text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
-                yield Condition("agreement", agreement.reason if self.claim.scope == "adversarial-cell" else text)
-                controls = () if controls == (NO_CONTROLS,) else controls
+            agreement, controls = self.agreement.conditions, self.adversarial.conditions
+            if agreement and controls == _condition("controls", NO_CONTROLS):
+                text = agreement[0].text.removesuffix(".")
+                agreement, controls = _condition("agreement", f"{text}, and no control texts were graded."), ()
+            yield from agreement
             if not self.evidence.tested:
                 yield Condition("not-tested", UNTESTED)
-            for text in controls:
-                yield Condition("terse" if "of the rationales of" in text else "controls", text)
-            if failing := ", ".join(self.instruments.failing):
-                text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
-                yield Condition("judge-limits", text)
+            yield from controls
+            yield from self.instruments.conditions
             if not self.preregistered:
                 yield Condition("not-preregistered", NOT_PREREGISTERED)
         for cap in self.caps:

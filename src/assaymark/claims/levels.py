@@ -1,7 +1,8 @@
-"""Index of measurements, decision rules of a plan, and the publication levels that statuses permit."""
+"""Index of measurements, decision rules of a plan, and findings: what a status permits to publish, and why."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,15 @@ from assaymark.claims.messages import Phrase, ends_words, interval_words, measur
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, CellThresholds, Study
-from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
+from assaymark.records import (
+    AGGREGATE,
+    AdversarialStatus,
+    AgreementStatus,
+    Condition,
+    Level,
+    Measurement,
+    measurement_id,
+)
 
 T = TypeVar("T")
 Signed = tuple[Measurement, float | None, float | None, float | None]
@@ -356,39 +365,77 @@ def publication_level(
 
 
 @dataclass(frozen=True, slots=True)
-class PanelAgreement:
-    """The agreement that gates a dimension: the lowest of the pooled and the gated within-format kappas."""
+class Finding:
+    """Result of one test of a claim or its judges; ``cap`` is the highest level that it permits, None for no limit."""
 
-    status: AgreementStatus
-    kappa: float | None = None
-    reason: str = ""
+    field: str
+    state: str
+    cap: Level | None = None
+    conditions: tuple[Condition, ...] = ()
     measurements: tuple[str, ...] = ()
-    governing: str | None = None
-    word: str = AGREEMENT["kappa"]
+    reasons: tuple[str, ...] = ()
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def lifted(self) -> bool:
+        """True if confirmation by people removes the cap."""
+        return self.state in _LIFTED.get(self.field, ())
 
 
-def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgreement:
-    """Return the agreement that gates a dimension; with gates per format, the lowest kappa counts."""
-    undefined = float("-inf")
+_LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "adversarial": ("construct-sensitive",),
+    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
+    "length": ("length", "may-be-length"),
+    "distinct": ("not-told-apart", "smaller"),
+}
+"""States of findings whose caps confirmation by people removes."""
 
-    def lowest(item: Measurement) -> float:
-        # The number that is compared with the cut-offs; an undefined kappa is below all of them.
-        other = index.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
-        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
-            return undefined
-        if rules.kappa == "lower":
-            return undefined if item.low is None else item.low
-        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
-            return float(item.detail["half_even"])
-        return item.value if other is None or other.value is None else other.value
 
-    def governing() -> PanelAgreement:
-        gated, about = index.agreements.get(dimension, ()), measure_words(dimension)
-        if not gated:
-            return PanelAgreement("halt", None, f"Agreement on {about} was not measured.")
-        values = {item.id: lowest(item) for item in gated}
-        item = min(gated, key=lambda item: (values[item.id], item.id))
-        value = None if values[item.id] == undefined else values[item.id]
+_CAPS: Final[Mapping[str, Level]] = {
+    "halt": "no-claim", "methodology": "qualified",
+    "contaminated": "no-claim", "construct-sensitive": "qualified", "not tested": "qualified",
+}  # fmt: skip
+"""The highest levels that the agreement and the adversarial status of a panel permit, where they limit claims."""
+
+
+def panel_finding(
+    field: Literal["agreement", "adversarial"], status: AgreementStatus | AdversarialStatus | Literal["not judged"],
+    measurements: tuple[str, ...] = (), reasons: tuple[str, ...] = (), conditions: tuple[Condition, ...] = (),
+) -> Finding:  # fmt: skip
+    """Return the finding on a panel from its agreement or from control texts."""
+    return Finding(field, status, _CAPS.get(status), conditions, measurements, reasons)
+
+
+_UNDEFINED: Final = float("-inf")
+
+
+def _compared(item: Measurement, index: Index, rules: Rules) -> float:
+    """Return the number that is compared with the cut-offs; an undefined kappa is below all of them."""
+    other = index.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+    if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
+        return _UNDEFINED
+    if rules.kappa == "lower":
+        return _UNDEFINED if item.low is None else item.low
+    if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
+        return float(item.detail["half_even"])
+    return item.value if other is None or other.value is None else other.value
+
+
+def governing_kappa(dimension: str, index: Index, rules: Rules) -> Measurement | None:
+    """Return the kappa that gates a dimension: with gates per format, the lowest; None if none was measured."""
+    gated = index.agreements.get(dimension, ())
+    return min(gated, key=lambda item: (_compared(item, index, rules), item.id), default=None)
+
+
+def governing_agreement(dimension: str, index: Index, rules: Rules) -> Finding:
+    """Return the finding from the kappa that gates a dimension."""
+
+    def governing() -> Finding:
+        item, about = governing_kappa(dimension, index, rules), measure_words(dimension)
+        if item is None:
+            return panel_finding("agreement", "halt", (), (f"Agreement on {about} was not measured.",))
+        compared, word = _compared(item, index, rules), coefficient_words(item)
+        value = None if compared == _UNDEFINED else compared
         status = rules.status(value)
         within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
         if value is None or item.value is None:
@@ -403,37 +450,36 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgre
             lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
-            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
-        return PanelAgreement(status, value, reason, tuple(gate.id for gate in gated), item.id, coefficient_words(item))
+            reason = f"The judges agree on {within} at {word} {kappa}, {rule}."
+        conditions: tuple[Condition, ...] = ()
+        if status == "methodology" and value is not None:
+            symbol = "κ" if word == AGREEMENT["kappa"] else word
+            text = f"The judges agree only weakly here ({symbol} {number(value)})."
+            conditions = (Condition("agreement", text),)
+        ids = tuple(gate.id for gate in index.agreements[dimension])
+        return panel_finding("agreement", status, ids, (reason,), conditions)
 
     return index.once(("agreement", dimension, rules), governing)
 
 
-@dataclass(frozen=True, slots=True)
-class DatasheetGates:
-    """Judges that exceed the limits of the plan or have no datasheet, and the highest level that claims may have."""
-
-    failing: tuple[str, ...] = ()
-    most: OnFailure = "qualified"
-    reason: str = ""
-    measurements: tuple[str, ...] = ()
-
-
-def datasheet_gates(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
-    """Evaluate the ``datasheet.gate`` measurements; no limit if the plan requires no datasheets."""
+def datasheet_finding(index: Index, on_failure: OnFailure | None) -> Finding:
+    """Report judges that exceed the limits of the plan or have no datasheet; none if it requires no datasheets."""
     gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:
-        return DatasheetGates()
+        return Finding("datasheets", "not-required")
     failing = {
         gate.labels["judge"]: "; ".join(gate.detail.get("failed", ())) or gate.state
         for gate in gates
         if gate.value is None or gate.value > 0
     }
-    reason = "Every judge keeps the limits of its datasheet."
-    if failing:
-        failures = [f"{judge} fails the limits of the plan ({limits})" for judge, limits in failing.items()]
-        reason = f"Judged as an instrument, {'; '.join(failures)}."
-    return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
+    ids = tuple(gate.id for gate in gates)
+    if not failing:
+        return Finding("datasheets", "kept", None, (), ids, ("Every judge keeps the limits of its datasheet.",))
+    failures = [f"{judge} fails the limits of the plan ({limits})" for judge, limits in failing.items()]
+    reasons = (f"Judged as an instrument, {'; '.join(failures)}.",)
+    text = f"Not every judge keeps the limits that the plan sets for them: {', '.join(failing)}."
+    condition = (Condition("judge-limits", text),)
+    return Finding("datasheets", "failed", on_failure, condition, ids, reasons, {"judges": tuple(failing)})
 
 
 WORDS: Final[Mapping[str, str]] = {

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import Rank
-from assaymark.claims.findings import Adversarial, Fields, Finding, lowest_level, store_human_p, with_human_test
-from assaymark.claims.levels import SPAN, DatasheetGates, PanelAgreement, Rules, SeasonGates
+from assaymark.claims.findings import Fields, lowest_level, store_human_p, with_human_test
+from assaymark.claims.levels import SPAN, Finding, Rules, SeasonGates, panel_finding
 from assaymark.claims.messages import Phrase, Value, english, phrase
 from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_text, ends_text, p_text
@@ -76,7 +76,7 @@ _ALL: Final = Claims(dimensions=(AGGREGATE,))
 
 _Keyed = tuple[str, Phrase]
 """A condition: the name of its kind, and its message."""
-_Panel = tuple[PanelAgreement, Adversarial, DatasheetGates, tuple[Phrase, ...], tuple[_Keyed, ...]]
+_Panel = tuple[Finding, Finding, Finding, tuple[Phrase, ...], tuple[_Keyed, ...]]
 """The panel's part of every verdict that depends on grades: agreement, adversarial status, datasheet gates, and their
 reasons and conditions."""
 
@@ -105,9 +105,9 @@ class SeasonClaims:
     def stop_reason(self) -> str:
         """The reason that no claim may rest on the grades, as the last part of a message key; empty if claims may."""
         agreement, _, instruments, reasons, _ = self.panel(self.rules)
-        if agreement.status == "halt":
+        if agreement.state == "halt":
             return "single" if reasons[0].key.endswith(".single") else "halt"
-        return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
+        return "datasheets" if instruments.cap == "no-claim" else ""
 
     def without_value(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Return those of the agents whose measurement ``name`` has no value."""
@@ -120,16 +120,17 @@ class SeasonClaims:
         if key in self.known.memo:
             cached: _Panel = self.known.memo[key]
             return cached
-        item, instruments = self.kappa, rule.datasheet_gates(self.known, rules.on_failure)
+        item, instruments = self.kappa, rule.datasheet_finding(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[_Keyed] = []
         if item is None or item.value is None:
             undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
-            agreement, reasons = PanelAgreement("halt", None, "", ids), [phrase(f"claim.reason.agreement.{undefined}")]
+            agreement = panel_finding("agreement", "halt", ids)
+            reasons = [phrase(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
             agreed = rules.status(gated)
-            agreement, cut = PanelAgreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
+            agreement, cut = panel_finding("agreement", agreed, ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals if two would round it up to a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = phrase(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
@@ -137,10 +138,10 @@ class SeasonClaims:
             reasons = [phrase(f"claim.reason.agreement.{agreed}", ends=ends_text(item, "ends"), **values)]
             conditions += [("agreement", phrase("claim.condition.weak", **values))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
-        if rules.on_failure is None or not instruments.measurements:
+        if instruments.state == "not-required":
             status = "not tested"
             conditions.append(("controls", phrase("claim.condition.not_tested")))
-        elif not instruments.failing:
+        elif instruments.state == "kept":
             reasons.append(phrase("claim.reason.datasheets.kept"))
         else:
             sheets = sorted(self.known.named("datasheet.gate"), key=lambda measurement: measurement.id)
@@ -151,14 +152,15 @@ class SeasonClaims:
                 reasons.append(phrase("claim.reason.datasheets.failed", judge=sheet.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
             reasons += [phrase("claim.reason.datasheets.absent", judge=gate.labels["judge"]) for gate in absent]
-            conditions.append(("judge-limits", phrase("claim.condition.datasheets", judges=instruments.failing)))
+            text = phrase("claim.condition.datasheets", judges=instruments.values["judges"])
+            conditions.append(("judge-limits", text))
         informed = [probe for probe in self.known.named(rule.PROBE) if probe.detail.get("state") == rule.ABOVE_CHANCE]
         informed.sort(key=lambda measurement: measurement.id)
         if informed:
             judges = tuple(measurement.labels["judge"] for measurement in informed)
             status = "construct-sensitive"
             conditions.append(("controls", phrase("claim.condition.probe", len(judges), judges=judges)))
-        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in informed))
+        adversarial = panel_finding("adversarial", status, tuple(measurement.id for measurement in informed))
         parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = parts
         return parts

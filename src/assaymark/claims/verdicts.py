@@ -11,15 +11,15 @@ from typing import ClassVar, Final, Literal, get_args
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import HUMAN_P, Adversarial, Fields, store_human_p, with_human_test
+from assaymark.claims.findings import HUMAN_P, Fields, store_human_p, with_human_test
 from assaymark.claims.levels import (
     CELL_STATEMENTS,
     Index,
-    PanelAgreement,
     Rules,
     cell_states,
     cell_words,
     governing_agreement,
+    panel_finding,
     threshold,
 )
 from assaymark.claims.messages import (
@@ -42,6 +42,7 @@ from assaymark.records import (
     AGGREGATE,
     AgreementStatus,
     Claim,
+    Condition,
     Measurement,
     Scope,
     StabilityFinding,
@@ -192,8 +193,8 @@ class ComparisonClaim(ClaimType):
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
         # Cached, because other rules do not change the result of the controls.
         place = "adversarial", claim.id, rules.cells, rules.alpha
-        adversarial = index.once(place, lambda: bias.assess_controls(claim, index, rules))
-        instruments = rule.datasheet_gates(index, rules.on_failure)
+        adversarial = index.once(place, lambda: bias.controls_finding(claim, index, rules))
+        instruments = rule.datasheet_finding(index, rules.on_failure)
         bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
         if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
             return bare
@@ -220,11 +221,7 @@ class ComparisonClaim(ClaimType):
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with its scope: the judges whose scores it is about, and a lack of distinctness."""
-        if not fields.evidence.tested:
-            return claim.statement
-        judges, scope = sum(len(item.detail["own"]) for item in index.named("panel.families")), ""
-        if judges and fields.state("other_judges") != "yes":
-            scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
+        scope = scope_words(index.get("panel.families"), fields.state("other_judges"))
         text = self.statement(claim.subjects, counted(len(index.agents), "agent"))
         on = f" on {measure_words(claim.dimension)}"
         if fields.state("distinct") == "not-told-apart":
@@ -445,17 +442,18 @@ class CellClaim(ClaimType):
         if halo is None or halo.value is None:
             suffix = "" if halo is None else f" ({halo.state})"
             text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
-            adversarial = Adversarial("not tested", (text,), (text,))
+            adversarial = panel_finding("adversarial", "not tested", (), (text,), (Condition("controls", text),))
         elif (family := halo.detail.get("family")) is None:
             text = "No judge shares a family with the composer of these texts, so there is no halo to look for."
-            adversarial = Adversarial("passed", (text,))
+            adversarial = panel_finding("adversarial", "passed", (), (text,))
         else:
             points = f"move the number by {signed(halo.value)} points"
             moved = f"The judges of family {family}, which wrote these texts, {points}"
-            adversarial = Adversarial("passed", (f"{moved}: no halo.",))
+            adversarial = panel_finding("adversarial", "passed", (), (f"{moved}: no halo.",))
             if halo.detail.get("triggered"):
                 text = f"{moved}: a halo, so the number without them is primary."
-                adversarial = Adversarial("construct-sensitive", (text,), (text,))
+                condition = (Condition("controls", text),)
+                adversarial = panel_finding("adversarial", "construct-sensitive", (), (text,), condition)
         ids = () if item is None else (item.id,)
         evidence_ids = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
         numbers = f"The number behind it is {state.numbers}: {state.outcome}"
@@ -464,7 +462,7 @@ class CellClaim(ClaimType):
         published = frozenset[str]()
         if item is None or item.value is None:
             suffix = "" if item is None else f" ({item.state})"
-            agreement = PanelAgreement("halt", None, f"Agreement on {texts} was not measured{suffix}.", ids)
+            agreement = panel_finding("agreement", "halt", ids, (f"Agreement on {texts} was not measured{suffix}.",))
             reason = f"{numbers}; whether it holds without any one judge family was not measured."
         else:
             reached = rules.status(item.value)
@@ -477,13 +475,14 @@ class CellClaim(ClaimType):
                 sentence = "every panel without one family sees the difference, but not every family alone"
                 agreed = "methodology"
             reason = f"On {texts} {sentence}; {word} over these and the honest records {number(item.value)}."
-            agreement = PanelAgreement(agreed, item.value, reason, ids, item.id, word)
+            weak = (Condition("agreement", reason),) if agreed == "methodology" else ()
+            agreement = panel_finding("agreement", agreed, ids, (reason,), weak)
             reason = f"{numbers}, but not every panel without one judge family shows it."
             if item.detail["leave_one_out"]:
                 reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
         evidence = ClaimEvidence(status, reason, evidence_ids, published=published, tested=tested)
-        instruments = rule.datasheet_gates(index, rules.on_failure)
+        instruments = rule.datasheet_finding(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
@@ -504,6 +503,14 @@ def claim_type(claim: Claim) -> ClaimType:
 def kind_of(claim: Claim) -> ClaimKind:
     """Return the name of the kind of a claim."""
     return claim_type(claim).name
+
+
+def scope_words(families: Measurement | None, other_judges: str) -> str:
+    """Return the words for the judges whose scores a ranking is about; empty if untested or true of other judges."""
+    judges = 0 if families is None else len(families.detail["own"])
+    if not judges or other_judges not in ("no", "not-tested"):
+        return ""
+    return f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
 
 
 def suppressed_phrase(claim: Claim) -> str:
@@ -556,11 +563,11 @@ def decide(
     """Decide one claim, also under the other rules."""
     kind = claim_type(claim)
     fields, touched = with_human_test(kind.fields(claim, index, rules), index, rules), kind.amended(amended)
-    reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
-    reasons += [fields.instruments.reason] if fields.instruments.reason else []
-    for finding in fields.findings:
+    agreement, *others = fields.every
+    reasons = [*agreement.reasons, fields.evidence.reason_at(fields.level)]
+    for finding in others:
         # A bias finding is a reason even if another field already stops the claim.
-        reasons += [*finding.reasons, *([] if finding.cap is None else [note.text for note in finding.conditions])]
+        reasons += finding.reasons or (() if finding.cap is None else [note.text for note in finding.conditions])
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
     """Check a table, write its page and print the result; where no column is a score, ask on the terminal which are."""
     from assaymark.importers.scores import UnnamedError
 
-    asked = ctx.params
+    asked, began = ctx.params, time.monotonic()
     options |= {"map": to_dict(asked["role_map"] or (), "--map"), "family": to_dict(asked["family"] or (), "--family")}
     options |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
     with opts.working(opts.NOTHING):
@@ -85,16 +86,16 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
             options |= {"dimensions": asked["dimensions"], exc.wanted: columns}
             checked = workflow.check_table(table, **options)
         page = None if out is None else checked.save(out)
-    show_checked(ctx, checked, page)
+    show_checked(ctx, checked, page, f"{time.monotonic() - began:.1f} s, no model was called")
 
 
-def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> None:
-    """Print a checked table: one JSON document with ``--json``, else its summary and the path of its page."""
+def show_checked(ctx: typer.Context, checked: Checked, page: Path | None, cost: str = "") -> None:
+    """Print a checked table: one JSON document with ``--json``, else its summary, the cost and the path of its page."""
     if ctx.params["json"]:
         opts.emit_json(checked.document | ({} if page is None else {"page": str(page)}))
         return
     opts.show(checked.summary)
-    opts.print_lines([] if page is None else [f"page: {page}"])
+    opts.print_lines([*filter(None, [cost]), *([] if page is None else [f"page: {page}"])])
 
 
 def ask_columns(error: UnnamedError) -> tuple[str, ...] | None:

@@ -263,8 +263,9 @@ def measure(
             measured = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
-        value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": measured.notes}
-        emit(ctx, value, measured.lines())
+        notes, written = measured.read.left, [] if out is None else [f"written to {out}"]
+        value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": notes}
+        emit(ctx, value, [*measured.lines(), *written])
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))

@@ -296,10 +296,7 @@ class BatchRun:
     def _commit(self, ends: Sequence[End]) -> None:
         for start in range(0, len(ends), _ENDS_A_COMMIT):
             group = ends[start : start + _ENDS_A_COMMIT]
-            if self._leases is not None:
-                self._leases.commit([], group)
-            else:
-                self._ledger.commit(ends=group)
+            self._ledger.commit(ends=group)
             replied = [end.attempt.key for end in group if end.reply is not None and end.attempt.key in self._asked]
             self.made += len(replied)
             for key in replied:

@@ -30,7 +30,7 @@ from assaymark import __version__
 from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
-from assaymark.engine.schema import check_sealed, metadata, sealed
+from assaymark.engine.schema import among, check_sealed, metadata, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 from assaymark.records import JSON, canonical_json
 
@@ -165,7 +165,7 @@ chunks = Table(
 _HELD = (
     sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
     .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
-    .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(chunks.c.key))
 )
 
 
@@ -259,12 +259,7 @@ class _Worker:
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s = deadline_s
         self.start_s = _START_S  # until it listens
-        # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
-        context = get_context("spawn")
-        self.pipe, child_end = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(child_end,), daemon=True)
-        start(self.process)
-        child_end.close()  # otherwise the pipe would not report the death of the process
+        self.process, self.pipe = _spawn(_serve)
         self.task: Job | None = None
         self.until = 0.0
 
@@ -287,6 +282,20 @@ class _Worker:
     def end(self) -> None:
         self.pipe.close()
         stop(self.process)
+
+
+def _spawn(target: Callable[..., object], *args: Any, parent: bool = False) -> tuple[BaseProcess, Connection]:
+    """Start ``target`` in a process with one end of a pipe as its first argument; return it and the other end.
+
+    The process is a daemon, which ends with this one, unless it is the ``parent`` of others.
+    """
+    # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(None, target, None, (theirs, *args), daemon=not parent)
+    start(process)
+    theirs.close()  # otherwise the pipe would not report the death of the process
+    return process, ours
 
 
 def start(process: BaseProcess) -> None:
@@ -442,12 +451,7 @@ def spawned(function: Callable[..., T], *args: Any, processes: bool = True) -> I
     if not processes:
         yield lambda: function(*args)
         return
-    # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
-    context = get_context("spawn")
-    ours, child = context.Pipe(duplex=False)
-    process = context.Process(target=_call_and_send, args=(child, gc.get_threshold(), function, args), daemon=True)
-    start(process)
-    child.close()  # otherwise the pipe would not report the death of the process
+    process, ours = _spawn(_call_and_send, gc.get_threshold(), function, args)
 
     def result() -> T:
         try:
@@ -509,12 +513,8 @@ def run_on_ray(
     """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
-    context = get_context("spawn")
-    ours, child = context.Pipe(duplex=False)
-    # Not a daemon: Ray starts child processes, which the system ends when this one does.
-    driver = context.Process(target=_drive, args=(child, list(tasks), workers, deadline_s, attempts, address))
-    start(driver)
-    child.close()
+    # Ray starts child processes, which the system ends when this one does.
+    driver, ours = _spawn(_drive, list(tasks), workers, deadline_s, attempts, address, parent=True)
     try:
         patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
         while True:

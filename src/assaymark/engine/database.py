@@ -26,7 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
 from assaymark.engine.calls import INLINE_BYTES, Packed, damage_error, pack, seal, text_bytes
-from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, traffic
+from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, among, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
 
@@ -516,12 +516,12 @@ def _parse_note(name: str, value: object) -> str:
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fencing token of its claim (None: no claim is needed)."""
 
-HELD = sa.select(schema.replies.c.key).where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+HELD = sa.select(schema.replies.c.key).where(among(schema.replies.c.key))
 """The keys among ``:keys`` that have a reply."""
 
 _LAST_NUMBERS = (
     sa.select(schema.attempts.c.key, sa.func.max(schema.attempts.c.number))
-    .where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(schema.attempts.c.key))
     .group_by(schema.attempts.c.key)
 )
 _END_ATTEMPT = (
@@ -533,14 +533,14 @@ _NEW_ATTEMPT = sa.insert(schema.attempts)
 _NEW_REPLY = sa.insert(schema.replies)
 _LOCK = (
     sa.select(schema.queue.c.key, schema.queue.c.fence)
-    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(schema.queue.c.key))
     .order_by(schema.queue.c.key)  # the same order in every worker: no deadlock
     .with_for_update()
 )
-_ANSWERED = sa.delete(schema.queue).where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ANSWERED = sa.delete(schema.queue).where(among(schema.queue.c.key))
 _GIVEN_UP = (
     sa.update(schema.queue)
-    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(schema.queue.c.key))
     .values(worker=None, expires_at=0, failed_at=sa.bindparam("at"))
 )
 

@@ -25,11 +25,21 @@ from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pa
 from assaymark.engine.compute import ChunkStore
 from assaymark.engine.database import KEYS_A_QUERY, Begin, LedgerStore, groups
 from assaymark.engine.rate_limits import Grant, Leases
-from assaymark.engine.schema import Attempt, Committed, End, ImportedFile, Row, StoredReply, check_sealed, sealed
+from assaymark.engine.schema import (
+    Attempt,
+    Committed,
+    End,
+    ImportedFile,
+    Row,
+    StoredReply,
+    among,
+    check_sealed,
+    sealed,
+)
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
-    from assaymark.engine.rate_limits import CallQueue, PendingCall
+    from assaymark.engine.rate_limits import PendingCall
     from assaymark.protocol import ProviderLimits
 
 
@@ -57,7 +67,7 @@ _UNDER_WAY_ATTEMPTS = (
 _ANSWERED_MEMBERS = (
     sa.select(_C.c.key)
     .join(schema.replies, sa.and_(_C.c.key == schema.replies.c.key, _C.c.number == schema.replies.c.number))
-    .where(_C.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(_C.c.key))
 )
 _CHANGE = (
     sa.update(_B)
@@ -272,14 +282,12 @@ _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole 
 _KEYS_WORTH_A_SCAN = 10_000
 _KNOWN_TEXTS: Final = 200_000  # digests remembered while planning, about 25 MB
 
-_OBJECTS_HELD = sa.select(schema.objects.c.sha256).where(
-    schema.objects.c.sha256.in_(sa.bindparam("keys", expanding=True))
-)
-_OBJECTS = sa.select(schema.objects).where(schema.objects.c.sha256.in_(sa.bindparam("keys", expanding=True)))
+_OBJECTS_HELD = sa.select(schema.objects.c.sha256).where(among(schema.objects.c.sha256))
+_OBJECTS = sa.select(schema.objects).where(among(schema.objects.c.sha256))
 _REPLIES = (
     sa.select(schema.replies, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
     .outerjoin(schema.objects, schema.replies.c.object == schema.objects.c.sha256)
-    .where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .where(among(schema.replies.c.key))
 )
 _OPEN = schema.calls.outerjoin(schema.replies, schema.calls.c.key == schema.replies.c.key)
 _PENDING_MODELS = (
@@ -303,9 +311,7 @@ _PENDING_OF = (
     .where(schema.replies.c.key.is_(None), schema.calls.c.model == sa.bindparam("model"))
     .order_by(schema.calls.c.key)
 )
-_SPECS = sa.select(schema.calls.c.key, schema.calls.c.spec).where(
-    schema.calls.c.key.in_(sa.bindparam("keys", expanding=True))
-)
+_SPECS = sa.select(schema.calls.c.key, schema.calls.c.spec).where(among(schema.calls.c.key))
 _ANSWERED = (
     sa.select(schema.replies, schema.calls.c.model)
     .join(schema.calls, schema.calls.c.key == schema.replies.c.key)
@@ -314,7 +320,7 @@ _ANSWERED = (
 _POSSIBLY_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
     schema.attempts.c.ended_at.is_(None) | schema.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
 )
-_ATTEMPTS = sa.select(schema.attempts).where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ATTEMPTS = sa.select(schema.attempts).where(among(schema.attempts.c.key))
 
 
 class Ledger:
@@ -524,10 +530,9 @@ class Ledger:
             texts[digest] = Text(bytes_text(data), digest)
         return [schema.call_of(raw, texts) for raw in planned]
 
-    def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
+    def commit(self, begins: Sequence[Begin] = (), ends: Sequence[End] = ()) -> Committed:
         """Record the ends of some attempts and the beginnings of others in one transaction."""
-        begun, _ = database.commit(self._store, [(key, None) for key in begin], ends)
-        return [attempt for attempt in begun if attempt is not None]
+        return database.commit(self._store, begins, ends)
 
     def reply(self, key: str) -> Reply:
         """The reply to one call."""
@@ -637,8 +642,8 @@ class Ledger:
 class WriteQueue:
     """Write queue that commits beginnings and ends of attempts in groups, off the event loop."""
 
-    def __init__(self, work: CallQueue, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
-        self._work = work
+    def __init__(self, ledger: Ledger, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
+        self._ledger = ledger
         self._thread = thread
         self._committed = committed
         self._begins: list[tuple[PendingCall, asyncio.Future[Attempt | None]]] = []
@@ -678,9 +683,9 @@ class WriteQueue:
         begins, self._begins = self._begins, []
         ends, self._ends = self._ends, []
         afterwards, self._afterwards = self._afterwards, []
-        dues = [due for due, _ in begins]
+        keys = [(due.key, due.fence) for due, _ in begins]
         loop = asyncio.get_running_loop()
-        committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
+        committed = await loop.run_in_executor(self._thread, self._ledger.commit, keys, ends)
         for (_, begun), attempt in zip(begins, committed[0], strict=True):
             if not begun.cancelled():
                 begun.set_result(attempt)

@@ -149,7 +149,7 @@ class Prices:
             return Bound(0.0, 0.0)
         tokens, reply = _most_tokens(call)
         asked, answered = self.cost_of(call.model, tokens, 0), self.cost_of(call.model, 0, reply)
-        return None if asked is None or answered is None else Bound(asked, answered)
+        return None if asked is None or answered is None else Bound(asked, answered, _kind_of(call))
 
     @staticmethod
     def share(call: CallSpec, reply: Reply) -> tuple[float, float] | None:
@@ -271,19 +271,12 @@ class SpendLimit:
     sent. Every reply in the ledger counts, also of earlier runs. An attempt without a reply within its deadline, or in
     flight when its run died, counts at its reservation, because it may have been paid. Spending of other workers on
     the same ledger is read whenever calls are claimed.
-
-    ``bound`` returns the maximum cost of a call in USD (input, output), ``cost`` the cost of a model's reply (the flag
-    is True for a batch), ``share`` the shares of its bound that a reply used; each returns None if that is unknown.
     """
 
-    def __init__(
-        self, limit_usd: float, bound: Callable[[CallSpec], Bound | tuple[float, float] | None],
-        cost: Callable[[str, Reply, bool], float | None],
-        share: Callable[[CallSpec, Reply], tuple[float, float] | None] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, limit_usd: float, prices: Prices) -> None:
         if not (math.isfinite(limit_usd) and limit_usd >= 0):
             raise ValueError(f"a budget must be a number of USD, 0 or more (got {limit_usd})")
-        self.limit_usd, self._bound, self._cost, self._share = limit_usd, bound, cost, share
+        self.limit_usd, self._prices = limit_usd, prices
         self.stopped: str | None = None
         self._paid: dict[AttemptId, float] = {}
         self._paid_usd = 0.0
@@ -324,13 +317,9 @@ class SpendLimit:
         share_in, share_out, n = self._seen.get(manner, (0.0, 0.0, 0))
         self._seen[manner] = max(share_in, share[0]), max(share_out, share[1]), n + 1
 
-    def _most(self, call: CallSpec) -> Bound | None:
-        bound = self._bound(call)
-        return None if bound is None else Bound(*bound[:2], _kind_of(call))
-
     def fresh(self) -> SpendLimit:
         """Return an unused budget with the same limit, for any ledger."""
-        return SpendLimit(self.limit_usd, self._bound, self._cost, self._share)
+        return SpendLimit(self.limit_usd, self._prices)
 
     def begin(self, ledger: Ledger) -> None:
         """Load the spending recorded in ``ledger``, before a run of calls on it."""
@@ -342,7 +331,7 @@ class SpendLimit:
 
     def check(self, calls: Iterable[CallSpec]) -> None:
         """Raise `PlanError` if a call has no known price: with a budget, such a call is not sent."""
-        if unknown := {call.model for call in calls if self._bound(call) is None}:
+        if unknown := {call.model for call in calls if self._prices.bound(call) is None}:
             raise PlanError(_no_price(unknown))
 
     def check_affordable(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
@@ -354,7 +343,7 @@ class SpendLimit:
             return
         self.check(open_)
         self.begin(ledger)
-        needed = math.fsum(most.usd for call in open_ if (most := self._most(call)) is not None)
+        needed = math.fsum(most.usd for call in open_ if (most := self._prices.bound(call)) is not None)
         if not self._fits(needed + self.spent + self.under_way):
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
@@ -367,7 +356,7 @@ class SpendLimit:
         paid: dict[AttemptId, float] = {}
         unpriced: dict[AttemptId, str] = {}
         for answer in unpaid:
-            cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
+            cost = self._prices.paid(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
                 unpriced[answer.key, answer.number] = answer.key
             else:
@@ -377,21 +366,22 @@ class SpendLimit:
         keys = {*unpriced.values(), *perhaps.values()}
         new = sorted(key for key in keys if key not in self._bounds)
         calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
-        self._bounds.update({key: self._most(call) or call.model for key, call in calls.items()})
+        self._bounds.update({key: self._prices.bound(call) or call.model for key, call in calls.items()})
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(answer.finished_at for answer in unpaid)])
         # the shares of their bounds that the newest of these replies used, up to a number per model
         replies: dict[str, Reply] = {}
-        for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
+        for answer in sorted(unpaid, key=lambda answer: -answer.finished_at):
             self._read[answer.model] += 1
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
                 replies[answer.key] = answer.reply
         shares = [
-            (_kind_of(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
-            if self._share is not None and (share := self._share(call, replies[call.key])) is not None
-        ]  # fmt: skip
+            (_kind_of(call), share)
+            for call in (ledger.load(list(replies), {}) if replies else ())
+            if (share := self._prices.share(call, replies[call.key])) is not None
+        ]
         return paid, owed, unknown, shares, until
 
     def load_spend(self, books: Spending) -> None:
@@ -412,7 +402,7 @@ class SpendLimit:
 
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
         """Reserve the expected cost of ``call``, waiting for room if needed. Returns None if it must not be sent."""
-        most = self._most(call)
+        most = self._prices.bound(call)
         if most is None:
             self.stopped = _no_price([call.model])
             self.wake()
@@ -421,7 +411,7 @@ class SpendLimit:
             excess = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + excess
             if most.usd == 0 or self._fits(needed):
-                hold = Reservation(self, call, most)
+                hold = Reservation(call, most)
                 self._holds.add(hold)
                 return hold
             if not self._holds or not self._fits(most.usd + self.spent + self._held(self._unsure.values(), least=1)):
@@ -429,6 +419,22 @@ class SpendLimit:
                 break
             await self._changed.wait()
         return None
+
+    def settle(self, hold: Reservation, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
+        """Release a reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
+        self._holds.discard(hold)
+        if attempt is not None:
+            place = attempt.key, attempt.number
+            self._own_attempts.add(place)
+            if isinstance(result, Reply):
+                share = self._prices.share(hold.call, result)
+                if share is not None and result.finish != "refusal":  # see SpendLimit
+                    self.learn(hold.most.manner, share)
+                cost = self._prices.paid(hold.call.model, result)
+                self._pay(place, hold.most.usd if cost is None else cost)
+            elif result is not None and result.outcome != "failed":
+                self._cut_off[place] = hold.most
+        self.wake()
 
     def _fits(self, usd: float) -> bool:
         return usd <= self.limit_usd + _ROUNDING_USD
@@ -447,30 +453,12 @@ class SpendLimit:
         self._changed = asyncio.Event()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
-    """Money reserved for one attempt at a call that costs at most ``most``; `done` settles it."""
+    """Money reserved for one attempt at a call that costs at most ``most``; `SpendLimit.settle` releases it."""
 
-    __slots__ = ("_budget", "call", "most")
-
-    def __init__(self, budget: SpendLimit, call: CallSpec, most: Bound) -> None:
-        self._budget, self.call, self.most = budget, call, most
-
-    def done(self, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
-        """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
-        budget = self._budget
-        budget._holds.discard(self)
-        if attempt is not None:
-            place = attempt.key, attempt.number
-            budget._own_attempts.add(place)
-            if isinstance(result, Reply):
-                share = None if budget._share is None else budget._share(self.call, result)
-                if share is not None and result.finish != "refusal":  # see SpendLimit
-                    budget.learn(self.most.manner, share)
-                cost = budget._cost(self.call.model, result, False)
-                budget._pay(place, self.most.usd if cost is None else cost)
-            elif result is not None and result.outcome != "failed":
-                budget._cut_off[place] = self.most
-        budget.wake()
+    call: CallSpec
+    most: Bound
 
 
 def _kind_of(call: CallSpec) -> CallKind:

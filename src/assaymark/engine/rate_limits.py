@@ -19,8 +19,8 @@ import sqlalchemy as sa
 
 from assaymark.engine import database, schema
 from assaymark.engine.calls import CallSpec, Reply, Text
-from assaymark.engine.database import KEYS_A_QUERY, Begin, LedgerStore, groups
-from assaymark.engine.schema import Attempt, Committed, End, plain, windows
+from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
+from assaymark.engine.schema import Attempt, among, plain, windows
 from assaymark.errors import ModelError
 
 if TYPE_CHECKING:
@@ -382,7 +382,7 @@ INSERT INTO queue (key, model) SELECT key, model FROM new
 _CALLS_A_STATEMENT = 5000
 
 _OPEN_ATTEMPTS = sa.select(schema.attempts).where(
-    schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)), schema.attempts.c.ended_at.is_(None),
+    among(schema.attempts.c.key), schema.attempts.c.ended_at.is_(None),
     schema.attempts.c.outcome.is_(None),
 )  # fmt: skip
 
@@ -412,10 +412,6 @@ class Leases:
                 lost += map(schema.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
             database.mark_lost(connection, lost)
         return claims, len(lost)
-
-    def commit(self, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
-        """`Ledger.commit` for leased calls: keys with their fencing tokens."""
-        return database.commit(self._store, begins, ends)
 
     def renew(self, worker: str, lease_s: float) -> int:
         """Extend every lease of this worker to ``lease_s`` seconds from now. Returns their number."""
@@ -489,31 +485,24 @@ class CallQueue:
 
     def more(self, lane: str, n: int) -> list[PendingCall] | None:
         """Fetch about ``n`` calls of a lane. Empty: other workers hold the rest, try again; None: none is left."""
-        if self.leases is None:
-            claims = [(key, 0) for key in islice(self._planned.get(lane, ()), n)]
-            return self._pending_calls(claims) if claims else None
+        leases = self.leases
+        if leases is None:
+            return self._loaded(dict.fromkeys(islice(self._planned.get(lane, ()), n))) or None
         if self._calls is None:
-            if claims := self._claim(n, model=lane):
-                return self._pending_calls(claims)
-            return [] if self.leases.any_left(lane, self.since, self.worker) else None
+            claimed = self._claim(leases, n, model=lane)
+            left = claimed or leases.any_left(lane, self.since, self.worker)
+            return self._loaded(claimed) if left else None
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            claimed = dict(self._claim(len(keys), keys))
+            claimed = self._claim(leases, len(keys), keys)
             later += [key for key in keys if key not in claimed]
             if claimed:
                 return [PendingCall(key, self._calls[key], claimed[key]) for key in keys if key in claimed]
-        open_ = self.leases.open_keys(later, self.since)
+        open_ = leases.open_keys(later, self.since)
         todo += [key for key in reversed(later) if key in open_]
         later.clear()
         return [] if todo else None
-
-    def commit(self, begins: Sequence[PendingCall], ends: Sequence[End]) -> Committed:
-        """Record the ends of some attempts and the beginnings of others."""
-        if self.leases is not None:
-            return self.leases.commit([(due.key, due.fence or 0) for due in begins], ends)
-        begun = self._ledger.commit([due.key for due in begins], ends)
-        return list(begun), sum(end.reply is not None for end in ends)
 
     def renew(self) -> None:
         """Extend all leases."""
@@ -525,22 +514,19 @@ class CallQueue:
         if self.leases is not None:
             self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
-    def _pending_calls(self, claims: Sequence[tuple[str, int]]) -> list[PendingCall]:
-        """Load claimed calls from the ledger; texts that many of them share are cached."""
+    def _loaded(self, fences: Mapping[str, int | None]) -> list[PendingCall]:
+        """Load calls from the ledger by their keys; texts that many of them share are cached."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
-        calls = self._ledger.load([key for key, _ in claims], self._texts)
-        leased = self.leases is not None
-        return [
-            PendingCall(key, call, fence if leased else None) for (key, fence), call in zip(claims, calls, strict=True)
-        ]
+        calls = self._ledger.load(list(fences), self._texts)
+        return [PendingCall(key, call, fences[key]) for key, call in zip(fences, calls, strict=True)]
 
-    def _claim(self, n: int, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:
-        if self.leases is None:
-            return []
-        claims, lost = self.leases.claim(self.worker, n, self._lease_s, keys, model, self.since)
+    def _claim(
+        self, leases: Leases, n: int, keys: Sequence[str] | None = None, model: str | None = None
+    ) -> dict[str, int]:
+        claims, lost = leases.claim(self.worker, n, self._lease_s, keys, model, self.since)
         self.lost += lost
-        return claims
+        return dict(claims)
 
 
 def lane_of_call(call: CallSpec) -> str:

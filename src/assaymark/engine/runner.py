@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
 from assaymark.engine.ledger import Ledger, WriteQueue
 from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, run_in_new_loop
-from assaymark.engine.prices import Reservation, SpendLimit
+from assaymark.engine.prices import SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
     CallQueue,
@@ -188,7 +188,7 @@ class CallRun:
                 self._halt(exc)
 
         with ThreadPoolExecutor(1, "ledger") as thread:
-            self._journal = WriteQueue(self.work, thread, self._committed)
+            self._journal = WriteQueue(self.ledger, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
                 n = min(self._concurrency, size)
@@ -279,25 +279,25 @@ class CallRun:
         self, gate: Throttle, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
-        hold: Reservation | None = None
-        if self.budget is not None:
-            hold = await self.budget.take(due.call, lambda: gate.shut)
+        budget, hold = self.budget, None
+        if budget is not None:
+            hold = await budget.take(due.call, lambda: gate.shut)
             if hold is None:
-                if self.budget.stopped is not None:
+                if budget.stopped is not None:
                     self._stop()
                 return None
         permit = await gate.enter(due.call)
-        if permit is None:
-            if hold is not None:
-                hold.done(None, None)
-            return None
 
-        def done(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
-            gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
-            if hold is not None:
-                hold.done(attempt, result)
+        def settle(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
+            if permit is not None:
+                gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
+            if budget is not None and hold is not None:
+                budget.settle(hold, attempt, result)
 
-        return done
+        if permit is not None:
+            return settle
+        settle(None, None)
+        return None
 
     def gate(self, thread: Executor, call: CallSpec) -> Throttle:
         """Return the gate of a call's endpoint, made when it is first needed."""

@@ -117,6 +117,11 @@ windows = Table(
 )
 
 
+def among(column: Column[str]) -> sa.ColumnElement[bool]:
+    """The condition that a column is one of the keys of a query (``:keys``)."""
+    return column.in_(sa.bindparam("keys", expanding=True))
+
+
 def sealed(table: Table, *fields: str | int | float | None) -> dict[str, Any]:
     """Return the row of a table whose last column is the seal over the others."""
     return dict(zip(table.c.keys(), (*fields, seal(*fields)), strict=True))

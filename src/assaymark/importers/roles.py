@@ -19,6 +19,7 @@ from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers.report import TableProblems
 from assaymark.records import duplicates
 from assaymark.rows import FileRows
+from assaymark.text import percent
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -478,7 +479,7 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     outcomes = _outcomes(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
     if not outcomes:
         first_of = np.bincount(np.where(swapped, second, first), minlength=a) / np.bincount(np.append(first, second))
-        shares = abridge([f"{name} {share:.0%}" for name, share in zip(agents, first_of, strict=True)])
+        shares = abridge([f"{name} {percent(share)}" for name, share in zip(agents, first_of, strict=True)])
         cells.left.append(f"no pair was seen in both orders, so position bias is not measured; shown first: {shares}")
     return scored, outcomes
 

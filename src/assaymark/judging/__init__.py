@@ -1,9 +1,9 @@
 """Judging: rubrics, blinding, prompts and replies, built-in judges, and the fact-check of stated numbers.
 
 A judge receives one rendered prompt: the rubric, the context and a decision. `plan_calls` makes the calls of a study,
-`judgment` turns each reply into a record. In a season whole trajectories are graded (`horizon_of`, `horizon_tasks`,
-`horizon_round`); `composite`, `total_score` and `band` turn their grades into scores. No function here can access
-data from after a decision.
+`judgment` turns each reply into a record. In a season whole trajectories are graded (`horizon_of`, `horizon_tasks`);
+`composite`, `total_score` and `band` turn their grades into scores. No function here can access data from after a
+decision.
 """
 
 # ruff: noqa: I001  # names in packed lines
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.judging.rubric import Rubric, find_rubric, load_rubric, parse_rubric, rubric_names, rubric_of
     from assaymark.judging.season.calls import (
-        HorizonLedger, horizon_ledgers, horizon_tasks, next_call, outcome_calls, probe_calls,
+        GradedPart, HorizonGrades, HorizonLedger, HorizonScore, OutcomeGrade, horizon_ledgers, horizon_score,
+        horizon_tasks, outcome_calls, outcome_grade, probe_calls,
     )  # fmt: skip
     from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
     from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
     from assaymark.judging.season.scoring import (
-        Contestant, DecisionTime, GradedPart, HorizonGrades, HorizonScore, JudgeScore, NoiseFloor, OutcomeGrade,
-        SeasonRow as SeasonRow, agreement_row, band, composite, contested_band, decision_time, efficiency, gap_floor,
-        horizon_grades, horizon_round, horizon_score, judge_score, noise_floor, outcome_grade, process_score,
-        season_table, thrashing, tie_classes, total_score, weighted_axis,
+        Contestant, DecisionTime, JudgeScore, NoiseFloor, SeasonRow as SeasonRow, band, composite, contested_band,
+        decision_time, efficiency, gap_floor, judge_score, noise_floor, process_score, season_table,
+        thrashing, tie_classes, total_score, weighted_axis,
     )  # fmt: skip
     from assaymark.prompting import judged_text, style_counts, token_count
 
@@ -44,10 +44,10 @@ __all__ = [
     "ORACLE", "PARSER", "PLANTED", "Anonymised", "ConstraintOracle", "Contestant", "DecisionTime", "Graded",
     "GradedPart", "Horizon", "HorizonGrades", "HorizonLedger", "HorizonScore", "JudgeScore", "NoiseFloor",
     "OutcomeGrade", "PlannedCall", "PlannedGrade", "Rubric", "ScoringPlan",
-    "StepRecord", "agreement_row", "anonymise", "argument_problems", "asked_alike", "band",
+    "StepRecord", "anonymise", "argument_problems", "asked_alike", "band",
     "blinding_names", "composite", "contested_band", "decision_time", "efficiency", "eligible", "find_rubric",
-    "gap_floor", "horizon_grades", "horizon_ledgers", "horizon_of", "horizon_round", "horizon_score", "horizon_tasks",
-    "judge_score", "judged_text", "judgment", "left_out", "load_rubric", "load_scoring", "next_call", "noise_floor",
+    "gap_floor", "horizon_ledgers", "horizon_of", "horizon_score", "horizon_tasks",
+    "judge_score", "judged_text", "judgment", "left_out", "load_rubric", "load_scoring", "noise_floor",
     "numeric_ledger", "oracle_scores", "outcome_calls", "outcome_grade", "parse_rubric", "parse_scoring", "plan_calls",
     "plan_texts", "probe_calls", "process_score", "reconcile", "reference_judges", "reference_season_judges",
     "rubric_form", "rubric_names", "rubric_of", "scoring_names", "season_table", "style_counts", "thrashing",

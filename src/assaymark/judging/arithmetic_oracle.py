@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, cast, get_args
 
 from assaymark.judging.evidence.mention import PrintedNumber, extract_numbers
 from assaymark.portfolio.broker import Settlement
 from assaymark.records import Constraint
 
 Quantity = Literal[
-    "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders",
+    "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders", "shorting",
     "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
 ]  # fmt: skip
-"""The quantities of a portfolio that a number in a text can state; `reconcile` adds ``shorting``."""
+QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
+"""The quantities that a text can state: amounts, shares of equity, counts, no short positions, and the limits."""
 
 Family = Literal["cash", "gross", "largest", "orders"]
 
@@ -108,11 +110,15 @@ class StatedFigure:
 
 
 _RENAMED: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
-# The value and the limit that each family of words refers to.
 _ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
-    "cash": ("cash_share", "cash_floor"), "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"),
+    "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"), "cash": ("cash_share", "cash_floor"),
     "orders": ("orders", "orders_cap"),
 }  # fmt: skip
+"""The value and its limit that each family of words refers to."""
+PAIRED: Final[Mapping[Quantity, Quantity]] = dict(_ABOUT.values())
+"""The limit that belongs to each limited quantity."""
+LIMITS: Final = frozenset(PAIRED.values())
+"""The quantities that are limits of the task."""
 
 
 def declarative_sentences(text: str) -> Iterator[str]:
@@ -245,23 +251,10 @@ def _fits(topic: str, number: PrintedNumber) -> bool:
 
 Verdict = Literal["right", "wrong", "absent"]
 
-QUANTITIES: Final = (
-    "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders", "shorting",
-    "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
-)  # fmt: skip
-"""The quantities that a text can state: amounts, shares of equity, counts, no short positions, and the limits."""
-
-PAIRED: Final[Mapping[str, str]] = {
-    "leverage": "leverage_cap", "largest": "weight_cap", "cash_share": "cash_floor", "orders": "orders_cap",
-}  # fmt: skip
-"""The limit that belongs to each limited quantity."""
-
-_LIMITS: Final[Mapping[str, str]] = {
+_RULES: Final[Mapping[Quantity, str]] = {
     "leverage_cap": "max_leverage", "weight_cap": "max_weight", "cash_floor": "min_cash", "orders_cap": "max_orders",
 }  # fmt: skip
-LIMITS: Final = frozenset(_LIMITS)
-"""The quantities that are limits of the task."""
-
+"""The rule of the task that sets each limit."""
 _SLACK = 1e-9
 _MOST_QUOTES = 5
 _NOT_SHORT = re.compile(
@@ -302,15 +295,13 @@ def reconcile(
         "largest": (*(top * settlement.equity / equity for equity in equities), top * settlement.equity),
         "cash_share": tuple(settlement.residual / equity for equity in equities), "orders": (float(settlement.orders),),
         "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
-        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
+        **{name: (limits[kind],) if kind in limits else () for name, kind in _RULES.items()},
     }  # fmt: skip
     accepted = {name: tuple(filter(math.isfinite, values)) for name, values in stated.items()}
     largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
-    right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
-    wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
-    numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
+    right, wrong, numbers = (defaultdict[Quantity, list[str]](list) for _ in range(3))
 
-    def bears_out(quantity: str, figure: StatedFigure) -> bool:
+    def bears_out(quantity: Quantity, figure: StatedFigure) -> bool:
         # Within half of the last printed digit; the sign of a cost is ignored.
         if quantity == "largest" and figure.names and not largest.intersection(figure.names):
             return False
@@ -333,7 +324,7 @@ def reconcile(
     none_short = all(units >= 0 for units in settlement.positions.values())
     claims = [match.group() for sentence in declarative_sentences(text) for match in _NOT_SHORT.finditer(sentence)]
     (right if none_short else wrong)["shorting"] += claims
-    parts = {}
+    parts: dict[str, QuantityCheck] = {}
     for name in QUANTITIES:
         verdict: Verdict = "wrong" if wrong[name] else "right" if right[name] else "absent"
         quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
@@ -341,7 +332,7 @@ def reconcile(
     return parts
 
 
-_OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
+_OF_LIMITS = frozenset((*PAIRED, *LIMITS, "shorting"))
 
 
 def oracle_score(parts: Mapping[str, QuantityCheck], kept: bool) -> int:

@@ -173,8 +173,8 @@ def decision_blocks(decision: Decision, words: Collection[str] = ()) -> list[Blo
                 return
             entries = [{key: cell for key in entry if (cell := cell_of(entry[key])) is not None} for entry in value]
             if columns := list(dict.fromkeys(key for entry in entries for key in entry)):
-                body = [row([entry.get(key, "") for key in columns]) for entry in entries]
-                tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
+                body = [[entry.get(key, "") for key in columns] for entry in entries]
+                tables.append("\n".join(p.table_lines(path, columns, body)))
         elif (cell := cell_of(value)) is not None:
             values.append(row(("value", path, cell)))
 
@@ -371,17 +371,12 @@ def read_decision(sections: Sequence[Section]) -> ParsedDecision:
         named = dict(zip(head, line, strict=True))
         numbers: dict[str, Any] = {name: float(cell) for name, cell in list(named.items())[2:] if cell}
         actions.append(Action(instrument=line[0], kind=cast(ActionKind, line[1]), **numbers))
-    values: dict[str, Cell] = {}
-    tables: dict[str, tuple[Mapping[str, Cell], ...]] = {}
-    stated = iter(p.lines_of(content.get("stated", "")))
-    for text in stated:
-        kind, second, third = cells(text)
-        if kind == "value":
-            values[second] = _cell(third)
-        else:
-            columns = cells(next(stated))
-            rows = [cells(next(stated)) for _ in range(int(second))]
-            tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
+    stated, others = p.read_tables(p.lines_of(content.get("stated", "")))
+    values = {path: _cell(text) for _, path, text in others}
+    tables = {
+        path: tuple({column: _cell(text) for column, text in entry.items() if text} for entry in entries)
+        for path, entries in stated.items()
+    }
     texts = (Rationale(text=part.content, kind=part.label) for part in sections if part.label in p.JUDGED_KINDS)
     return ParsedDecision(tuple(actions), values, tables, tuple(texts))
 

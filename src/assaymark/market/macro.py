@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from assaymark.errors import InputError, NotMeasurableError
+from assaymark.errors import InputError
 from assaymark.market.instruments import (
     CLASS_NAMES,
     CLASSES,
@@ -87,17 +87,11 @@ def _moving_average(index: np.ndarray, days: int) -> np.ndarray:
 # matrix may therefore not be positive semidefinite: it is descriptive and must not be passed to an optimiser.
 
 
-@dataclass(frozen=True, slots=True)
-class Correlations:
-    """Correlation of every pair, the number of common days, and whether it is defined."""
+def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> np.ndarray:
+    """Compute the Pearson correlation of every pair of columns over the rows in which both are present.
 
-    values: np.ndarray
-    overlap: np.ndarray
-    defined: np.ndarray
-
-
-def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correlations:
-    """Compute the Pearson correlation of every pair of columns over the rows in which both are present."""
+    A pair with fewer than ``min_overlap`` common rows, or with a column that is constant on them, is NaN.
+    """
     mask = np.isfinite(returns)
     # Columns centred and scaled, zero if missing; constant columns are flat.
     count = np.maximum(mask.sum(axis=0), 1)
@@ -136,22 +130,29 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
     values = np.where(defined, np.clip(values, -1.0, 1.0), np.nan)
     diagonal = np.arange(values.shape[0])
     values[diagonal, diagonal] = np.where(defined[diagonal, diagonal], 1.0, np.nan)
-    return Correlations(values, overlap.astype(int), defined)
+    return values
 
 
-def class_correlations(matrix: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
-    """Compute the mean correlation within each class and between each two classes, over the defined pairs."""
-    usable = matrix.defined & ~np.eye(matrix.values.shape[0], dtype=bool)
-    members = class_members(listings)
-    means: dict[tuple[AssetClass, AssetClass], float] = {}
-    for a, rows in members.items():
-        for b, columns in members.items():
-            block = np.ix_(rows, columns)
-            if usable[block].any():
-                means[a, b] = float(matrix.values[block][usable[block]].mean())
-    if not means:
-        raise NotMeasurableError("no pair of instruments has enough common days that move")
-    return means
+def group_correlations(correlation: np.ndarray, member: np.ndarray) -> np.ndarray:
+    """Compute the mean correlation within each group and between each two, over the defined pairs of distinct members.
+
+    Parameters
+    ----------
+    correlation : float array of shape (n, n)
+        NaN for a pair without a correlation.
+    member : float array of shape (n, n_groups)
+        1 for the members of each group, else 0.
+
+    Returns
+    -------
+    float array of shape (n_groups, n_groups)
+        NaN without a defined pair, as within a group of one.
+    """
+    defined = np.isfinite(correlation)
+    np.fill_diagonal(defined, False)
+    sums = member.T @ np.where(defined, correlation, 0.0) @ member
+    counts = member.T @ defined @ member
+    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
 # Measured figures of the synthetic market next to its calibration targets, for the documentation
@@ -188,14 +189,15 @@ def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
     returns, calm = simple_returns(closes), market.calm[1:]
     figures: dict[tuple[str, str], float] = {}
     starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
+    member = np.stack([[one.asset_class == name for one in market.listings] for name in CLASSES], axis=1).astype(float)
     each = [
-        class_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), market.listings)
+        group_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), member)
         for at in starts
     ]
-    means = {pair: float(np.mean([table[pair] for table in each if pair in table])) for pair in each[-1]}
-    for name in CLASSES:
-        figures["correlation within", name] = means[name, name]
-        figures["correlation with equities", name] = means[name, "EQ"]
+    means = np.nanmean(each, axis=0)
+    for at, name in enumerate(CLASSES):
+        figures["correlation within", name] = float(means[at, at])
+        figures["correlation with equities", name] = float(means[at, CLASSES.index("EQ")])
     volatility = np.nanstd(returns[calm], axis=0, ddof=1) * np.sqrt(_YEAR)
     for name, columns in class_members(market.listings).items():
         figures["lowest volatility", name] = float(volatility[columns].min())
@@ -427,25 +429,13 @@ _BACK = 60
 
 
 @dataclass(frozen=True, slots=True)
-class NewsFact:
-    """One number in a news text: ``shown`` is its form in the text, ``value`` its value on day ``as_of``."""
-
-    subject: str
-    field: str
-    value: float
-    as_of: np.datetime64
-    shown: str
-
-
-@dataclass(frozen=True, slots=True)
 class News:
-    """One news item: publication time, instruments, text, source, and the numbers in the text."""
+    """One news item: publication time, instruments, text and source."""
 
     published_at: datetime
     instruments: tuple[str, ...]
     text: str
     source: str
-    facts: tuple[NewsFact, ...]
 
 
 def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
@@ -463,12 +453,9 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
     for at in np.flatnonzero(size.max(axis=1) > _LARGE):
         column, row = int(best[at]), int(at) + _BACK + 1
         price, moved = float(close[row, column]), float(change[row - 1, column])
-        listing, day = market.listings[column], market.days[row]
-        closed = NewsFact(listing.id, "close", price, day, f"{price:,.2f}")
-        by = NewsFact(listing.id, "change", moved, day, f"{100 * abs(moved):.1f} %")
-        way = "up" if moved > 0 else "down"
-        text = f"{listing.name} ({listing.id}) closed at {closed.shown}, {way} {by.shown} on the day."
-        items.append(News(after_close[row], (listing.id,), text, "market report", (closed, by)))
+        listing, way = market.listings[column], "up" if moved > 0 else "down"
+        text = f"{listing.name} ({listing.id}) closed at {price:,.2f}, {way} {100 * abs(moved):.1f} % on the day."
+        items.append(News(after_close[row], (listing.id,), text, "market report"))
     months = market.days.astype("datetime64[M]")
     ends = np.flatnonzero(months[1:] != months[:-1])
     for row in ends[ends >= SUMMARY_DAYS].tolist():
@@ -476,20 +463,15 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
             moves = close[row, columns] / close[row - SUMMARY_DAYS, columns] - 1.0
             there = np.isfinite(moves)
             if there.any():
-                ids, moves, day = tuple(market.listings[i].id for i in columns[there]), moves[there], market.days[row]
-                mean, risers = float(moves.mean()), int((moves > 0).sum())
-                by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
-                up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
-                of = NewsFact(name, "counted", float(moves.size), day, f"{moves.size} instruments")
-                label = CLASS_NAMES[name].replace("_", " ").capitalize()
-                text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
-                items.append(News(after_close[row], ids, text, "monthly review", (by, up, of)))
+                ids, moves = tuple(market.listings[i].id for i in columns[there]), moves[there]
+                label, change_of = CLASS_NAMES[name].replace("_", " ").capitalize(), 100 * float(moves.mean())
+                counts = f"{(moves > 0).sum()} of {moves.size} instruments higher"
+                text = f"{label} month in review: mean change {change_of:+.1f} %, {counts}."
+                items.append(News(after_close[row], ids, text, "monthly review"))
     for series in (series for series in macro if series.every == "month"):
         for now in range(1, series.values.size):
-            value, before = float(series.values[now]), float(series.values[now - 1])
-            new = NewsFact(series.id, "value", value, series.periods[now], f"{value:.2f} {series.unit}")
-            old = NewsFact(series.id, "previous", before, series.periods[now], f"after {before:.2f}")
-            text = f"{series.title}: {new.shown} {old.shown} in the month before."
+            value, before = series.values[now], series.values[now - 1]
+            text = f"{series.title}: {value:.2f} {series.unit} after {before:.2f} in the month before."
             published = datetime.fromtimestamp(int(series.released[now]), UTC)
-            items.append(News(published, (), text, "statistics office", (new, old)))
+            items.append(News(published, (), text, "statistics office"))
     return tuple(sorted(items, key=lambda item: (item.published_at, item.text)))

@@ -19,7 +19,6 @@ from assaymark.market.instruments import (
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
-    Limits,
     Listing,
     class_members,
     fill_gaps,
@@ -40,7 +39,7 @@ class QualityReport:
     notes: tuple[Problem, ...]
 
 
-def condition(history: History, limits: Limits | None = None) -> QualityReport:
+def condition(history: History) -> QualityReport:
     """Check the quality of a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
@@ -48,12 +47,12 @@ def condition(history: History, limits: Limits | None = None) -> QualityReport:
     ids, groups = [listing.id for listing in history.listings], [listing.asset_class for listing in history.listings]
     problems: list[Problem] = []
     notes: list[Problem] = []
-    for finding in price_findings(history.days, ids, bars["close"], limits, groups):
+    for finding in price_findings(history.days, ids, bars["close"], groups):
         delisted = history.listings[finding.column].delisted
         if finding.kind == "stale" and delisted is not None:
             # Delisted within a gap's length of its last price: a regular end.
             last = history.days[history.days.size - 1 - finding.days]
-            if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
+            if int(np.busday_count(last, np.datetime64(delisted))) <= GAP_LIMIT:
                 continue
         light = finding.kind == "gap" and finding.days <= LONG_GAP
         light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"
@@ -289,9 +288,8 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
             listed = bars.days[int(bars.known_at[:, place].argmin())].astype(object)
         words = row["name"] or row["id"]
         listings.append(Listing(row["id"], row["class"], row["sub"] or "", words, listed, row["delisted"]))
-    # A snapshot does not store the facts of a text, so the items have none.
     news = tuple(
-        News(row["published_at"].astimezone(UTC), tuple(row["instruments"] or ()), row["text"], row["source"] or "", ())
+        News(row["published_at"].astimezone(UTC), tuple(row["instruments"] or ()), row["text"], row["source"] or "")
         for row in tables["news"].to_pylist()
     )
     micros = np.empty(0, np.int64) if actions is None else actions["known_at"].cast(pa.int64()).to_numpy()

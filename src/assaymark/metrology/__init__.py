@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.metrology.analysis import analyse, analyse_orders, analyse_sums
+    from assaymark.metrology.analysis import analyse, analyse_orders
     from assaymark.metrology.bootstrap import (
         Interval, all_resamples, block_length, bootstrap_kappa, daily_excess, intraclass, jackknife_kappa,
         percentile_ends, sharpe_ratios, wilson,
@@ -94,7 +94,7 @@ __all__ = [
     "OrderPlan", "OrderTests", "OwnFamily", "PairTest", "PanelScores", "Panelist", "Preflight", "ProbePlan",
     "PublishedOrders", "RandomJudges", "Reach", "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreColumns",
     "ScoreSums", "ScoreTable", "ScoredItems", "SelfPreference", "SerialContrast", "Spread", "Threshold", "Truth",
-    "agent_effects", "all_resamples", "alpha_report", "analyse", "analyse_orders", "analyse_sums", "anchor_contrast",
+    "agent_effects", "all_resamples", "alpha_report", "analyse", "analyse_orders", "anchor_contrast",
     "anchor_measurements", "anchor_needed", "anchor_response", "anchor_status", "attainable_equalities",
     "autocorrelations", "average_ranks", "averaging", "block_length", "board_measurements", "bootstrap_contrast",
     "bootstrap_kappa", "bootstrap_tests", "categories_of", "cell_agreement", "cell_b_outcome", "cell_equivalent",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
@@ -267,9 +267,23 @@ class KappaSums:
             columns[:, :, present] = np.add.reduceat(parts, (np.cumsum(counts) - counts)[present], axis=2)
         return cls(columns, judges, tuple(pairs), form)
 
-    def of_clusters(self, clusters: Ints) -> KappaSums:
-        """Select the sums of some clusters."""
-        return replace(self, columns=np.ascontiguousarray(self.columns[:, :, clusters]))
+    @classmethod
+    def of_tables(
+        cls, tables: Sequence[Ints], levels: Sequence[Floats | Ints], judges: int, pairs: Sequence[Pair],
+        form: Coefficient = "kappa",
+    ) -> KappaSums:  # fmt: skip
+        """Compute the sums from the contingency tables [G, ., S, S] of every pair of judges for each column of ratings;
+        ``levels`` has the rating of each level [S]."""
+        every, columns = judge_pairs(judges), []
+        places = [every.index(pair) for pair in pairs]
+        for table, x in zip(tables, levels, strict=True):
+            margins = np.empty((judges, len(table), x.size))
+            for p, (a, b) in enumerate(every):
+                margins[a], margins[b] = table[:, p].sum(axis=2), table[:, p].sum(axis=1)
+            products = (table[:, places] @ x @ x).T
+            n = table[:, :1].sum(axis=(2, 3)).T
+            columns.append(np.concatenate([n, margins @ x, margins @ (x * x), products]).astype(np.float64))
+        return cls(np.stack(columns, axis=1), judges, tuple(pairs), form)
 
     @property
     def clusters(self) -> int:

@@ -83,11 +83,9 @@ def variance_components(table: ScoreTable) -> Components:
     every = [(j, judge, k, name) for j, judge in enumerate(judges) for k, name in enumerate(names)]
     severities = {(judge, name): float(severity[j, k]) for j, judge, k, name in every}
     bonuses = {(judge, agent, name): bonus[a][j][k] for j, judge, k, name in every for a, agent in enumerate(agents)}
-    by_judge: dict[tuple[str, str, str], Component] = {}
+    by_judge, parts, noise = dict[tuple[str, str, str], Component](), list[dict[str, Component]](), None
     groups = int((counts > 0).sum())
     freedom = table.n - groups
-    parts: list[dict[str, Component]] = []
-    noise = None
     if len(judges) < 2 or freedom < 1:
         state = "undefined: one judge, needs two" if len(judges) < 2 else "undefined: each agent decided once"
         blank = Component(None, None, 0, state)
@@ -96,11 +94,19 @@ def variance_components(table: ScoreTable) -> Components:
     else:
         # Squared differences of judges within agents and between agents [P, K], and the weight of a bonus between them.
         code, sizes = np.unique(table.agent, return_inverse=True)[1].astype(np.int64), counts[counts > 0]
-        gaps = [_centred(scores[:, a] - scores[:, b], code, sizes) for a, b in combinations(range(len(judges)), 2)]
+        pairs = [*combinations(range(len(judges)), 2)]
+        gaps = [_centred(scores[:, a] - scores[:, b], code, sizes) for a, b in pairs]
         within = np.array([np.square(inside).sum(axis=0) for inside, _ in gaps])
         between = np.array([(sizes[:, None] * np.square(outside)).sum(axis=0) for _, outside in gaps])
         spread = table.n - float(np.square(sizes).sum()) / table.n
-        noise = _grubbs(within / freedom, len(judges))
+        # Each judge's noise [J, K] from the differences that it is in; two judges share theirs equally.
+        variances, in_pair = (
+            within / freedom,
+            np.array([[float(j in pair) for pair in pairs] for j in range(len(judges))]),
+        )
+        noise = np.repeat(variances / 2, 2, axis=0)
+        if len(judges) > 2:
+            noise = (in_pair @ variances - variances.sum(axis=0) / (len(judges) - 1)) / (len(judges) - 2)
         for j, judge, k, name in every:
             component = _component(float(noise[j, k]), freedom)
             halved = replace(component, state="two judges: half of their disagreement each")
@@ -120,9 +126,9 @@ def variance_components(table: ScoreTable) -> Components:
         if rows.shape[1] > 1 and rows.shape[0]:
             component = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
         by_judge["trial", judge, AGGREGATE] = component
-    of_agents, pairs = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
+    of_agents, met = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
     by_part = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
-    return Components(by_part, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
+    return Components(by_part, by_judge, severities, bonuses, met, len(agents) * (len(agents) - 1) // 2)
 
 
 def averaged(table: ScoreTable) -> ScoreTable:
@@ -191,18 +197,6 @@ def _centred(values: Floats, code: Ints, sizes: Ints) -> tuple[Floats, Floats]:
     sums = np.stack([np.bincount(code, weights=column, minlength=sizes.size) for column in values.T], axis=1)
     means = sums / sizes[:, None]
     return values - means[code], means - values.mean(axis=0)
-
-
-def _grubbs(variances: Floats, judges: int) -> Floats:
-    """Estimate each judge's noise [J, K] from the variances of pair differences [P, K]; two judges share it equally."""
-    if judges == 2:
-        return np.repeat(variances / 2, 2, axis=0)
-    total = variances.sum(axis=0) / (judges - 1)
-    sums = np.zeros((judges, variances.shape[1]))
-    for (a, b), row in zip(combinations(range(judges), 2), variances, strict=True):
-        sums[a] += row
-        sums[b] += row
-    return np.asarray((sums - total) / (judges - 2))
 
 
 # Power before any judge is called: the effects that this design can detect, and the claims it can never support.

@@ -23,7 +23,7 @@ from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.protocol import Study
-from assaymark.quantiles import t_quantile, wilson_ends
+from assaymark.quantiles import wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, computed from sums.
@@ -553,54 +553,32 @@ def length_matched_contrasts(cell: ControlCell, honest: ScoreTable, study: Study
                            inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class VerbositySlope:
-    """A judge's points per doubling of a record's length, in excess of the other judges'.
-    ``low`` and ``high`` are None if fewer than three periods remain for an interval."""
-
-    slope: float
-    low: float | None
-    high: float | None
-    items: int
-    periods: int
-    level: float
-    method: str
-
-
 def season_verbosity(
     own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str],
     level: float = 0.95,
-) -> VerbositySlope:  # fmt: skip
-    """Compute the slope of a judge's difference from the others on the log2 length of the record, within agents."""
+) -> Estimate:  # fmt: skip
+    """Estimate a judge's points per doubling of a record's length, in excess of the others and within agents, by a
+    jackknife over periods. There is no interval if some period alone determines the slope."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)
     above = checks.finite(source, "own", own) - checks.finite(source, "others", others)
     if above.size != lengths.size or (lengths < 1).any():
         checks.fail(source, "tokens", f"must be 1 or more for each of the {above.size} items (got {lengths.size})")
     checks.probability(source, "level", level)
-    _, agent_codes = checks.labels(source, "agents", agents, lengths.size)
+    authors, agent = checks.labels(source, "agents", agents, lengths.size)
     names, when = checks.labels(source, "periods", periods, lengths.size)
-    doublings = np.log2(lengths)
-    slope = _slope(above, doublings, agent_codes)
-    if slope is None or len(names) < 2:
+    x, y = np.log2(lengths), above - above.mean()
+    x = x - x.mean()
+    parts = np.stack([np.ones_like(x), x, y, x * x, x * y], axis=1)
+    sums = estimates.group_sums(parts, when * len(authors) + agent, len(names) * len(authors))
+    # Least squares within agents [1 + P]: on all periods, then without each.
+    n, sx, sy, xx, xy = estimates.leave_out(sums.reshape(len(names), len(authors), 5)).transpose(2, 0, 1)
+    squares, products = ((part - sx * other / np.maximum(n, 1)).sum(axis=1) for part, other in ((xx, sx), (xy, sy)))
+    varies = squares > _ZERO
+    if not varies[0] or len(names) < 2:
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
-    # Ends from the slopes without each period; none if the slope is determined by a single period.
-    low = high = None
-    masks = [when != gone for gone in range(len(names))]
-    slopes = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
-    if all(slope is not None for slope in slopes):
-        without = np.array(slopes, dtype=np.float64)
-        spread = without - without.mean()
-        error = float(np.sqrt((len(names) - 1) / len(names) * (spread @ spread)))
-        half = t_quantile(0.5 + level / 2, len(names) - 1) * error
-        low, high = slope - half, slope + half
-    method = "points per doubling of the length, within agents, against the median of the other judges; "
-    return VerbositySlope(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
-
-
-def _slope(above: Floats, doublings: Floats, codes: Ints) -> float | None:
-    """Fit the slope by least squares within agents; None if no length varies."""
-    counts = np.maximum(np.bincount(codes), 1)
-    x, y = (values - (np.bincount(codes, weights=values) / counts)[codes] for values in (doublings, above))
-    squares = float(x @ x)
-    return float(x @ y) / squares if squares > _ZERO else None
+    slope, *without = products / np.where(varies, squares, 1.0)
+    if not varies.all():
+        return estimates.undefined("undefined: without one period no agent's records differ in length", float(slope))
+    error = float(estimates.jackknife_se(float(np.mean(without)), np.array(without)))
+    return estimates.student_estimate(slope, error, len(names) - 1, level)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from assaymark.metrology import reliability
 from assaymark.metrology.bootstrap import Interval, KappaSums, wilson
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.contrasts import FLAT_VARIANCE, cluster_t
 from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, neighbour_blocks, number, state_of
 from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
 from assaymark.metrology.panel import RESAMPLES, Panel
@@ -139,76 +139,178 @@ def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
     return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 
-class Counted(NamedTuple):
-    """Counts of the ratings of some trajectories: sums by cluster, kappas with halves to even, contingency tables.
-    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, S, S] contingency tables over the pairs of ``sums``,
-    ``clusters`` [G] the cluster indices of ``sums``. Scores that are not rounded have no tables."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """The sums from which the agreement of judges follows, for K names, F formats and G clusters.
+    ``sums`` [., K, F * G] are of pairs of judges of different families, ``halves`` [., K, F] the same by format with
+    halves rounded to even; ``tables`` [F, K, P, S, S] are contingency tables of all pairs. Scores that are not rounded
+    have neither. ``products`` [K, J, J] are products of two judges' unrounded scores, centred."""
 
     sums: KappaSums
-    halves: list[float | None]
+    halves: KappaSums | None
     tables: Ints | None
-    clusters: Ints
+    products: Floats
+
+    @classmethod
+    def of_scores(cls, panel: Panel) -> Ratings:
+        """Sum the scores of a table in memory."""
+        table, rubric, scores = panel.table, panel.study.rubric, panel.scores
+        formats, clusters, s = len(table.formats), len(table.clusters), rubric.categories
+        every, pairs = judge_pairs(len(table.judges)), cross_family_pairs(table.families)
+        away = (scores - scores.mean(axis=0)).transpose(2, 1, 0)
+        products, places = away @ away.transpose(0, 2, 1), table.format * clusters + table.cluster
+        if rubric.coefficient == "icc":
+            origin = sum(rubric.scale) / 2
+            return cls(KappaSums.of(scores, places, formats * clusters, pairs, origin, "icc"), None, None, products)
+        settled = np.round(scores, 9)
+        ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
+                         for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
+        # The cell [n, K, P] of each record in the tables of all formats.
+        left, right = np.array(every).T
+        shape = formats, len(panel.names), len(every), s, s
+        cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
+        cells += s * s * np.arange(shape[1] * shape[2]).reshape(shape[1], -1)
+        cells += math.prod(shape[1:]) * table.format[:, None, None]
+        tables = np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape)
+        sums, halves = (
+            KappaSums.of(x, codes, size, pairs)
+            for x, codes, size in ((ratings, places, formats * clusters), (even, table.format, formats))
+        )
+        return cls(sums, halves, tables, products)
+
+    @classmethod
+    def of_sums(cls, panel: Panel, sums: ScoreSums) -> Ratings:
+        """Sum the contingency tables of levels, with the results of `of_scores` on the table."""
+        layout, rubric, pairs = sums.layout, panel.study.rubric, cross_family_pairs(panel.table.families)
+        judges, values = len(layout.judges), [layout.values(k) for k in range(len(sums.tables))]
+        products = np.zeros((len(values), judges, judges))
+        for k, (tables, x) in enumerate(zip(sums.tables, values, strict=True)):
+            for (a, b), table in zip(layout.pairs, tables.sum(axis=(0, 1)), strict=True):
+                rows, columns = table.sum(axis=1), table.sum(axis=0)
+                u, v = x - rows @ x / rows.sum(), x - columns @ x / columns.sum()
+                products[k, [a, b, a], [a, b, b]] = rows @ (u * u), columns @ (v * v), u @ table @ v
+        flat = [table.reshape(-1, *table.shape[2:]) for table in sums.tables]  # by format and cluster
+        if rubric.coefficient == "icc":
+            origin = sum(rubric.scale) / 2
+            return cls(
+                KappaSums.of_tables(flat, [x - origin for x in values], judges, pairs, "icc"), None, None, products
+            )
+        rating = np.arange(1, layout.categories + 1)
+
+        def rated(rounded: Sequence[Ints]) -> list[Ints]:
+            """Convert tables of levels [F * G, P, ., .] to tables of ratings, from each level's rating."""
+            to = [(levels[:, None] == rating).astype(np.int64) for levels in rounded]
+            return [np.asarray(one.T @ table @ one) for one, table in zip(to, flat, strict=True)]
+
+        up, even = (
+            rated([categories_of(x, layout.scale) for x in each])
+            for each in (values, [np.rint(np.round(x, 9)) for x in values])
+        )
+        centred = [rating - rating[rating.size // 2]] * len(values)
+        by_format = [table.reshape(*sums.sizes.shape, *table.shape[1:]).sum(axis=1) for table in (*up, *even)]
+        return cls(
+            KappaSums.of_tables(up, centred, judges, pairs),
+            KappaSums.of_tables(by_format[len(up) :], centred, judges, pairs),
+            np.stack(by_format[: len(up)], axis=1), products,
+        )  # fmt: skip
+
+    def fleiss(self, n: int) -> list[float | str]:
+        """Compute `fleiss_kappa` of each name, or its state, from the contingency tables of all pairs of judges."""
+        assert self.tables is not None
+        tables, judges = self.tables.sum(axis=0), self.sums.judges
+        observed = np.trace(tables, axis1=2, axis2=3).sum(axis=1) / (n * math.comb(judges, 2))
+        # Every judge is in J - 1 pairs, so the margins of all pairs count each rating J - 1 times.
+        shares = (tables.sum(axis=(1, 3)) + tables.sum(axis=(1, 2))) / (n * judges * (judges - 1))
+        flat, chance = (shares == 1).any(axis=1), np.square(shares).sum(axis=1)
+        kappa = (observed - chance) / np.where(flat, 1.0, 1.0 - chance)
+        state = f"undefined: all {n * judges} ratings are the same"
+        return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
+
+    def redundancy(self, n: int) -> list[float | str]:
+        """Compute the mean correlation over pairs of judges of each name, or its state."""
+        squares = np.diagonal(self.products, axis1=1, axis2=2)
+        flat, (a, b) = squares <= n * FLAT_VARIANCE, np.triu_indices(squares.shape[1], 1)
+        spread = np.sqrt(np.where(flat, 1.0, squares))
+        mean = np.clip((self.products[:, a, b] / (spread[:, a] * spread[:, b])).mean(axis=1), -1, 1)
+        return [f"undefined: judge {same.argmax() + 1} gave a single score" if same.any() else value
+                for same, value in zip(flat, mean.tolist(), strict=True)]  # fmt: skip
 
 
-def agreement(
-    panel: Panel, rng: np.random.Generator, sizes: Ints, counted: Callable[[int | None], Counted],
-    fleiss: Callable[[], list[float | str]], redundancy: Callable[[], list[float | str]],
-) -> Iterator[Measurement]:  # fmt: skip
-    """Measure kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats;
-    ``sizes`` [F, G] are the numbers of trajectories by format and cluster."""
-    table, gates = panel.table, panel.study.gates
+def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
+    """Measure kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
+    table, gates, ratings = panel.table, panel.study.gates, None
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
+    if general is None:
+        ratings = Ratings.of_scores(panel) if panel.sums is None else Ratings.of_sums(panel, panel.sums)
+    sizes = panel.sizes
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
         counts = sizes.sum(axis=0) if f is None else sizes[f]
-        n, clusters, state = int(counts.sum()), int(np.count_nonzero(counts)), general
+        n, clusters, state = int(counts.sum()), np.flatnonzero(counts), general
         labels = {} if f is None else {"format": table.formats[f]}
-        few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
+        few = f is not None and (n < gates.format_min_records or clusters.size < gates.format_min_clusters)
         if few and state != ONE_FAMILY:
-            state = f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
-        yield from _kappas(panel, labels, n, clusters, str(state) if state else counted(f), rng)
-        for name, method, statistic in () if f is not None else (
-            ("kappa.fleiss", "Fleiss' unweighted kappa", fleiss),
-            ("redundancy", "mean Pearson correlation over pairs of judges", redundancy),
-        ):  # fmt: skip
-            uncounted = name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc"
-            none = general or (_NO_CATEGORIES if uncounted else None)
-            for dimension, value in zip(panel.names, [none] * len(panel.names) if none else statistic(), strict=True):
-                estimate, reason = (value, "") if isinstance(value, float) else (None, str(value))
-                yield panel.number(name, {"dimension": dimension}, estimate, (table.n, "trajectories"), method, reason)
+            state = f"too few to gate: {n} records in {clusters.size} cluster{'' if clusters.size == 1 else 's'}"
+        if state is None and ratings is not None:
+            yield from _kappas(panel, ratings, f, labels, n, clusters, rng)
+        else:
+            form, method = panel.study.rubric.coefficient, agreement_method(panel.study.rubric)
+            common: dict[str, JSON] = {"clusters": clusters.size} | ({} if form == "kappa" else {"coefficient": form})
+            for name in panel.names:
+                yield panel.number("kappa.mean_pairwise", {"dimension": name, **labels}, None, (n, "trajectories"),
+                                   method, state, common)  # fmt: skip
+        if f is None:
+            uncounted = _NO_CATEGORIES if panel.study.rubric.coefficient == "icc" else None
+            for name, method, absent, statistic in (
+                ("kappa.fleiss", "Fleiss' unweighted kappa", general or uncounted, Ratings.fleiss),
+                ("redundancy", "mean Pearson correlation over pairs of judges", general, Ratings.redundancy),
+            ):
+                values: list[float | str] = [absent or ""] * len(panel.names)
+                if ratings is not None and not absent:
+                    values = statistic(ratings, n)
+                for dimension, value in zip(panel.names, values, strict=True):
+                    estimate, reason = (None, value) if isinstance(value, str) else (value, "")
+                    yield panel.number(name, {"dimension": dimension}, estimate, (n, "trajectories"), method, reason)
 
 
 def _kappas(
-    panel: Panel, labels: dict[str, str], n: int, clusters: int, counted: Counted | str, rng: np.random.Generator
-) -> Iterator[Measurement]:
-    """Measure mean pairwise kappas of all names with two intervals; ``counted`` may be the reason for having none."""
-    kind, count = "kappa.mean_pairwise", (n, "trajectories")
-    how, form = agreement_method(panel.study.rubric), panel.study.rubric.coefficient
-    common: dict[str, JSON] = {"clusters": clusters} | ({} if form == "kappa" else {"coefficient": form})
-    if isinstance(counted, str):
-        for name in panel.names:
-            yield panel.number(kind, {"dimension": name, **labels}, None, count, how, counted, common)
-        return
-    sums, plan, judges = counted.sums, panel.study.inference, panel.table.judges
+    panel: Panel, ratings: Ratings, f: int | None, labels: dict[str, str], n: int, clusters: Ints,
+    rng: np.random.Generator,
+) -> Iterator[Measurement]:  # fmt: skip
+    """Measure mean pairwise kappas of all names, in one format or (None) all, with two intervals."""
+    plan, rubric, judges = panel.study.inference, panel.study.rubric, panel.table.judges
+
+    def chosen(sums: KappaSums, formats: int) -> Floats:
+        """Return the columns of one format, or of all, by cluster."""
+        columns = sums.columns.reshape(*sums.columns.shape[:2], formats, -1)
+        return np.ascontiguousarray(columns.sum(axis=2) if f is None else columns[:, :, f])
+
+    sums = replace(ratings.sums, columns=chosen(ratings.sums, len(panel.table.formats))[:, :, clusters])
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
     boots = jacks
     if sums.clusters > 1:
         boots = sums.bootstrap(plan.level, plan.resamples or RESAMPLES, rng)
         blocks = None
         if plan.order_of(panel.table.clusters) == "consecutive":
-            times = [natural(panel.table.clusters[g]) for g in counted.clusters]
+            times = [natural(panel.table.clusters[g]) for g in clusters]
             blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
         jacks = sums.jackknife(plan.level, blocks)
     pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
+    tables, halves = None, list[float | None]()
+    if ratings.tables is not None and ratings.halves is not None:
+        cross = [judge_pairs(len(judges)).index(pair) for pair in sums.pairs]
+        tables = (ratings.tables.sum(axis=0) if f is None else ratings.tables[f])[:, cross].tolist()
+        halves = replace(ratings.halves, columns=chosen(ratings.halves, len(panel.table.formats))).points()
+    how, form = agreement_method(rubric), rubric.coefficient
     for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
             pair: None if math.isnan(kappa) else kappa for pair, kappa in zip(pairs, kappas, strict=True)
         }
-        detail: dict[str, JSON] = common | {"pairs": by_pair}
-        if counted.tables is None:
+        detail: dict[str, JSON] = {"clusters": clusters.size} | ({} if form == "kappa" else {"coefficient": form})
+        detail["pairs"] = by_pair
+        if tables is None:
             detail["sums"] = dict(zip(pairs, sums.of_pairs(k), strict=True))
         else:
-            tables = counted.tables[k].tolist()
-            detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": counted.halves[k]}
+            detail |= {"tables": dict(zip(pairs, tables[k], strict=True)), "half_even": halves[k]}
         jack, boot, method, ends = jacks[k], boots[k], how, None
         if points[k] is not None:
             low, high = (boot.low, boot.high) if isinstance(boot, Interval) and boot.low < boot.high else (None, None)
@@ -217,79 +319,8 @@ def _kappas(
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-        yield panel.number(kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends)
-
-
-def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
-    """Compute `fleiss_kappa`, or its state, from agreeing pairs [K] and ratings by category [K, S]."""
-    observed = 2 * agree / (n * judges * (judges - 1))
-    chance = np.square(counts / (n * judges)).sum(axis=1)
-    flat = (counts == n * judges).any(axis=1)
-    kappa = (observed - chance) / np.where(flat, 1.0, 1.0 - chance)
-    state = f"undefined: all {n * judges} ratings are the same"
-    return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
-
-
-def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Measure `agreement` of a table in memory, in one pass over its ratings."""
-    table, settled, rubric = panel.table, np.round(panel.scores, 9), panel.study.rubric
-    pairs, formats, clusters = cross_family_pairs(table.families), len(table.formats), len(table.clusters)
-    (n, judges, width), s = settled.shape, rubric.categories
-    ratings = even = np.empty((0, judges, width), dtype=np.int64)
-    parts: tuple[KappaSums, KappaSums | None, Ints | None] | None = None
-    # One index for each format and cluster, and one for each format with halves to even.
-    places = table.format * clusters + table.cluster
-    if rubric.coefficient == "kappa":
-        ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
-                         for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
-    if rubric.coefficient == "icc" and pairs and n:
-        origin = sum(rubric.scale) / 2
-        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin, "icc"), None, None
-    elif pairs and n:
-        left, right = np.array(pairs).T
-        cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
-        size = s * s * width * len(pairs)
-        cells += s * s * np.arange(width * len(pairs)).reshape(width, -1) + size * table.format[:, None, None]
-        tables = np.bincount(cells.ravel(), minlength=formats * size).reshape(formats, width, len(pairs), s, s)
-        sums = KappaSums.of(ratings, places, formats * clusters, pairs)
-        parts = sums, KappaSums.of(even, table.format, formats, pairs), tables
-
-    def counted(f: int | None) -> Counted:
-        assert parts is not None
-        sums, halves, tables = parts
-        none: list[float | None] = [None] * width
-        if f is not None:
-            places = np.arange(f * clusters, (f + 1) * clusters)
-            there = places[sums.columns[0, 0, places] > 0]
-            points = none if halves is None else halves.of_clusters(np.array([f])).points()
-            return Counted(sums.of_clusters(there), points, None if tables is None else tables[f], there % clusters)
-        shape = (*sums.columns.shape[:2], formats, clusters)
-        pooled = replace(sums, columns=sums.columns.reshape(shape).sum(axis=2))
-        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # some clusters have no complete trajectory
-        points = none if halves is None else halves.points()
-        return Counted(pooled.of_clusters(there), points, None if tables is None else tables.sum(axis=0), there)
-
-    def fleiss() -> list[float | str]:
-        columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
-        agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
-        places = columns - 1 + s * np.arange(width)[:, None, None]
-        counts = np.bincount(places.ravel(), minlength=s * width).reshape(width, s)
-        return fleiss_values(np.asarray(agree), counts, n, judges)
-
-    def redundancy() -> list[float | str]:
-        columns = np.ascontiguousarray(panel.scores.transpose(1, 2, 0))
-        spread = np.ptp(columns, axis=2)
-        away = columns - columns.mean(axis=2, keepdims=True)
-        norms = np.sqrt(np.square(away).sum(axis=2))
-        away /= np.where(norms > 0, norms, 1.0)[:, :, None]
-        every = judge_pairs(judges)
-        mean = np.clip(sum((away[a] * away[b]).sum(axis=1) for a, b in every) / len(every), -1, 1).tolist()
-        flat, worst = (spread.min(axis=0) <= 1e-9).tolist(), (spread.argmin(axis=0) + 1).tolist()
-        reasons = [f"undefined: judge {judge} gave a single score" for judge in worst]
-        return [state if same else value for same, state, value in zip(flat, reasons, mean, strict=True)]
-
-    sizes = np.bincount(places, minlength=formats * clusters).reshape(formats, clusters)
-    yield from agreement(panel, rng, sizes, counted, fleiss, redundancy)
+        yield panel.number("kappa.mean_pairwise", {"dimension": name, **labels}, points[k], (n, "trajectories"),
+                           method, state, detail, ends)  # fmt: skip
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +29,8 @@ from assaymark.metrology.contrasts import (
 )  # fmt: skip
 from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
-from assaymark.metrology.scores import ScoreTable
+from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable
+from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import TOLERANCE
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
@@ -75,27 +77,29 @@ def agent_effects(
 class Design:
     """Sums of K scores by agent and cycle, from which levels can be computed for any subset of clusters.
     ``counts`` [A, C] are decisions; ``cycle_sums`` [C, K], ``totals`` [A, G, K], and ``cluster`` [C] of each cycle.
-    If a column represents all cycles with one line-up in one cluster, ``cycles`` [C] is their number."""
+    A column may represent all cycles with one line-up in one cluster; ``cycles`` [C] is their number."""
 
     counts: Floats
     cycle_sums: Floats
     totals: Floats
     cluster: Ints
-    cycles: Floats | None = None
+    cycles: Floats
 
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
         """Compute the sums of ``scores`` [n, K]; ``cluster`` is per cycle. Clusters without a score are dropped."""
-        used, codes = np.unique(cluster[cycle], return_inverse=True)
-        cluster = np.zeros(cluster.size, dtype=np.int64)
-        cluster[cycle] = codes
-        cycles, groups, width = cluster.size, max(1, used.size), scores.shape[1]
-        counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
-        place = agent * groups + cluster[cycle]
-        return cls(
-            counts.astype(np.float64), group_sums(scores, cycle, cycles),
-            group_sums(scores, place, agents * groups).reshape(agents, groups, width), cluster,
-        )  # fmt: skip
+        cells, counts = cell_sums(scores, agent, cycle, cluster.size, agents)
+        return cls.of_cells(cells, counts, cluster, np.ones(cluster.size, dtype=np.int64))
+
+    @classmethod
+    def of_cells(cls, cells: Floats, counts: Ints, cluster: Ints, cycles: Ints) -> Design:
+        """Compute the sums from those of each cycle and agent [C, A, K], and the decisions in one cycle [C, A]."""
+        used, codes = np.unique(cluster[counts.any(axis=1)], return_inverse=True)
+        place = np.zeros(cluster.size, dtype=np.int64)
+        place[counts.any(axis=1)] = codes
+        totals = group_sums(cells, place, max(1, used.size)).transpose(1, 0, 2)
+        decisions = (counts * cycles[:, None]).T.astype(np.float64)
+        return cls(decisions, cells.sum(axis=1), totals, place, cycles.astype(np.float64))
 
     @property
     def clusters(self) -> int:
@@ -137,14 +141,14 @@ class Design:
 
     def main_group(self, times: Floats) -> Bools:
         """Return the membership [R, A] of agents in the largest linked group; all False without decisions."""
-        if not self.counts.shape[0]:
-            return np.zeros((len(times), 0), dtype=bool)
         if self._met.all():
             return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
         return self._largest(self._reached(times), times @ self._decisions)
 
     def _largest(self, reached: Bools, counts: Floats) -> Bools:
         """Return the membership [R, A] in the largest of the linked groups, by the decisions [R, A] if two tie."""
+        if not reached.size:
+            return reached[:, 0]
         most = reached.sum(axis=2) * (counts.sum(axis=1, keepdims=True) + 1) + (reached @ counts[:, :, None])[:, :, 0]
         # The first agent in the largest group represents it.
         return np.asarray(reached[np.arange(len(most)), most.argmax(axis=1)])
@@ -186,7 +190,7 @@ class Design:
         for g, members in enumerate(self._members):
             counts, scaled, sums = self.counts[:, members], share[:, members], self.cycle_sums[members, columns]
             # The normal equations already sum over cycles; only the means have to count each cycle.
-            seats = scaled if self.cycles is None else scaled * self.cycles[members]
+            seats = scaled * self.cycles[members]
             cells.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
                           seats @ (sums / size[members, None]), seats.sum(axis=1)))  # fmt: skip
         matrix, right, means, seated = (np.stack(part) for part in zip(*cells, strict=True))
@@ -194,18 +198,14 @@ class Design:
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
-        g = self.clusters
-        if g > _MANY:
-            # Levels without each cluster come from the sums over all clusters minus its own.
-            parts = self.parts()
-            centre, sums = self.levels(np.ones((1, g)), parts)[0], [part.sum(axis=0) - part for part in parts]
-            reached = self._linked(self._met.sum(axis=0) - self._met > 0)
-            without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
-        else:
-            centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
-            without = np.stack(others)
+        g, parts = self.clusters, self.parts()
+        (centre,) = self.levels(np.ones((1, g)), parts)
         if g < 2:
             return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
+        # Levels without each cluster come from the sums over all clusters minus its own.
+        sums = [part.sum(axis=0) - part for part in parts]
+        reached = self._linked(self._met.sum(axis=0) - self._met > 0)
+        without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
         # Student's t quantile of each agent, NaN if it decided in a single cluster
         counts = self.own_clusters()
@@ -226,7 +226,7 @@ def _weigh(times: Floats, parts: Floats) -> Floats:
 
 
 RESAMPLES = 10_000  # of clusters, if no error rate depends on them; also of pairs, for any number of contrasts
-_MANY: Final = 1_000  # clusters, from which weights of each row that leaves one out would fill the memory
+_FLAT: Final = 1e-12  # relative; a smaller variance is float noise
 _BLOCK = 1 << 19  # comparisons of two agents in memory at a time
 _MOST = 0.5  # maximum share of resamples in which agents are not linked; above it the rest is not representative
 _ONE_AGENT = "undefined: one agent, needs two"
@@ -243,15 +243,15 @@ class Panel:
     ``scores`` [n, J, K] are the judges' scores with the aggregate first, ``drops`` maps a family to its index among the
     blocks of K columns (the whole panel is block 0, judge j alone block j + 1). ``meetings`` has, for each pair of
     agents in the order of `pair_list`, the differences, first minus second, summed by common cluster [G, columns], and
-    the number of common cycles in each [G]."""
+    the number of common cycles in each [G]. A table of which only the ``sums`` are known has no rows."""
 
     table: ScoreTable
     study: Study
     scores: Floats
     drops: Mapping[str, int]
-    columns: Floats
     design: Design
     meetings: Sequence[tuple[Floats, Ints]]
+    sums: ScoreSums | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -262,6 +262,25 @@ class Panel:
     def level(self) -> float:
         """Coverage of the plan's intervals."""
         return self.study.inference.level
+
+    @property
+    def sizes(self) -> Ints:
+        """Numbers of trajectories by format and cluster [F, G]."""
+        if self.sums is not None:
+            return self.sums.sizes
+        formats, clusters = len(self.table.formats), len(self.table.clusters)
+        places = self.table.format * clusters + self.table.cluster
+        return np.bincount(places, minlength=formats * clusters).reshape(formats, clusters)
+
+    @property
+    def lengths(self) -> tuple[float, ...] | None:
+        """The number and the sums of length x and panel score y: x, x², y, y², xy; None if lengths were not given."""
+        if self.sums is not None:
+            return None if self.sums.lengths is None else (self.sums.n, *self.sums.lengths)
+        if (x := self.table.lengths) is None:
+            return None
+        x, y = x - np.rint(x.mean()), self.scores[:, :, 0].mean(axis=1)
+        return x.size, x.sum(), x @ x, y.sum(), y @ y, x @ y
 
     def block(self, place: int) -> slice:
         """Return the columns of one block: 0 for the whole panel, j + 1 for judge j alone, then ``drops``."""
@@ -285,33 +304,68 @@ class Panel:
         return None if self.table.n else NO_SCORES
 
 
+def cell_sums(scores: Floats, agent: Ints, cycle: Ints, cycles: int, agents: int) -> tuple[Floats, Ints]:
+    """Sum scores [n, K] by cycle and agent [C, A, K], and count them [C, A]."""
+    place = cycle * agents + agent
+    counts = np.bincount(place, minlength=cycles * agents).reshape(cycles, agents)
+    return group_sums(scores, place, cycles * agents).reshape(cycles, agents, scores.shape[1]), counts
+
+
 def panel_of(table: ScoreTable, study: Study) -> Panel:
     """Compute panel scores, the design of agents and cycles, and every pair's differences, from a gated table."""
-    scores = table.stacked
-    n, judges, width = scores.shape
-    families = drops_of(table.families)
-    blocks = [scores.mean(axis=1), scores.reshape(n, judges * width)]
-    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in families.values())], axis=1)
-    a, c = len(table.agents), len(table.cycles)
-    cluster = np.zeros(c, dtype=np.int64)
+    scores, cycles = table.stacked, len(table.cycles)
+    cluster = np.zeros(cycles, dtype=np.int64)
     cluster[table.cycle] = table.cluster
+    columns = _blocks(scores, drops_of(table.families))
+    cells, counts = cell_sums(columns, table.agent, table.cycle, cycles, len(table.agents))
+    return _panel(table, study, scores, cells, counts, cluster, np.ones(cycles, dtype=np.int64))
+
+
+def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
+    """Compute the `Panel` of a table from its sums; its ``table`` has names and counts, but no rows."""
+    layout, none, judges = sums.layout, np.empty(0, dtype=np.int64), len(sums.layout.judges)
+    present, place = np.unique(sums.places, return_inverse=True)
+    calls = {
+        judge: CallCounts(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
+        for judge, (ok, bad) in zip(layout.judges, sums.calls.tolist(), strict=True)
+    }
+    table = ScoreTable(
+        cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,  # only the number of trajectories is used
+        tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,
+        layout.dimensions, layout.share, np.empty((0, judges, len(layout.dimensions))),
+        {judge: np.broadcast_to(0.0, (call.ok, 1)) for judge, call in calls.items()}, {}, calls, None, (), sums.digest,
+        agent_families=sums.agent_families,
+    )  # fmt: skip
+    scores = sums.scores.astype(np.float64)
+    stacked = np.concatenate([(scores @ layout.share)[..., None], scores], axis=3)
+    cells = _blocks(stacked, drops_of(layout.families))
+    return _panel(table, study, table.stacked, cells, sums.lineups, place, sums.cycles, sums)
+
+
+def _blocks(scores: Floats, drops: Mapping[str, list[int]]) -> Floats:
+    """Return the columns of the whole panel, each judge alone, and without each family, from scores [..., J, K]."""
+    alone = scores.reshape(*scores.shape[:-2], scores.shape[-2] * scores.shape[-1])
+    without = (scores[..., keep, :].mean(axis=-2) for keep in drops.values())
+    return np.concatenate([scores.mean(axis=-2), alone, *without], axis=-1)
+
+
+def _panel(
+    table: ScoreTable, study: Study, scores: Floats, cells: Floats, counts: Ints, cluster: Ints, cycles: Ints,
+    sums: ScoreSums | None = None,
+) -> Panel:  # fmt: skip
+    """Build the panel from the sums of each cycle (or line-up) and agent; see `Design.of_cells`."""
     # Several decisions of one agent in one cycle are averaged.
-    place = table.agent * c + table.cycle
-    counts = np.bincount(place, minlength=a * c)
-    means = (group_sums(columns, place, a * c) / np.maximum(counts, 1)[:, None]).reshape(a, c, columns.shape[1])
     order = np.argsort(cluster, kind="stable")
-    means, present, ordered = means[:, order], counts.reshape(a, c)[:, order] > 0, cluster[order]
-    meetings = []
-    for first, second in combinations(range(a), 2):
-        common = np.flatnonzero(present[first] & present[second])
-        sizes = np.bincount(ordered[common])
-        cycles, gaps = sizes[sizes > 0], means[first, common] - means[second, common]
+    met, line, times = counts[order] > 0, cluster[order], cycles[order]
+    means, meetings = cells[order] / np.maximum(counts[order], 1)[:, :, None], []
+    for first, second in combinations(range(len(table.agents)), 2):
+        common = np.flatnonzero(met[:, first] & met[:, second])
+        gaps, starts = means[common, first] - means[common, second], np.flatnonzero(np.diff(line[common], prepend=-1))
         # reduceat needs at least one segment.
-        sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
-        meetings.append((sums, cycles))
-    drops = {family: k for k, family in enumerate(families, start=1 + judges)}
-    design = Design.of(columns, table.agent, table.cycle, cluster, a)
-    return Panel(table, study, scores, drops, columns, design, meetings)
+        meetings.append((np.add.reduceat(gaps, starts), np.add.reduceat(times[common], starts)) if common.size
+                        else (gaps, times[common]))  # fmt: skip
+    drops = {family: k for k, family in enumerate(drops_of(table.families), start=1 + len(table.judges))}
+    return Panel(table, study, scores, drops, Design.of_cells(cells, counts, cluster, cycles), meetings, sums)
 
 
 def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
@@ -341,12 +395,14 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
             yield replace(rho, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
-    lengths, scores, value = table.lengths, panel.columns[:, 0], None
+    value, moments = None, panel.lengths
     state = panel.missing or "undefined: lengths of the judged texts were not given"
-    if not panel.missing and lengths is not None:
+    if not panel.missing and moments is not None:
         state = "undefined: fewer than three trajectories, or no variation"
-        if scores.size >= 3 and min(np.ptp(scores), np.ptp(lengths)) > 1e-9:
-            value = float(np.corrcoef(lengths, scores)[0, 1])
+        n, x, xx, y, yy, xy = moments
+        varying, spread = n * xx - x * x, n * yy - y * y
+        if n >= 3 and varying > _FLAT * n * xx and spread > _FLAT * n * yy:
+            value = (n * xy - x * y) / math.sqrt(varying * spread)
     method = "Pearson correlation of token count and panel score"
     yield panel.number("score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"), method,
                        state)  # fmt: skip
@@ -458,7 +514,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
     whole: list[str] = []
     # Mean paired differences [P, columns] of every pair, first minus second, NaN without a common cycle.
-    gaps = np.full((pairs, panel.columns.shape[1]), np.nan)
+    gaps = np.full((pairs, panel.design.totals.shape[2]), np.nan)
     for pair, (sums, cycles) in enumerate(panel.meetings):
         if cycles.size:
             gaps[pair] = snap_to_zero(sums.sum(axis=0) / cycles.sum())

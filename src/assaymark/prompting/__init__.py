@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import count, groupby
+from itertools import count, groupby, islice
 from operator import itemgetter
 from string import Template
 from types import MappingProxyType
@@ -646,6 +646,32 @@ def read_material(sections: Sequence[Section]) -> Context:
         ),
         profile=situation.get("profile"),
     )
+
+
+Row = Mapping[str, str]
+"""One row of a table: its cells by column."""
+
+
+def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Render a table with its size, name and header, one line per row; empty if it has no rows."""
+    body = [row(cells) for cells in rows]
+    return [row(("table", str(len(body)), name)), row(head), *body] if body else []
+
+
+def read_tables(lines: Sequence[str]) -> tuple[dict[str, tuple[Row, ...]], list[list[str]]]:
+    """Parse lines with tables as of `table_lines`: their rows by name, and the cells of all other lines."""
+    tables: dict[str, tuple[Row, ...]] = {}
+    others: list[list[str]] = []
+    at = iter(lines)
+    for line in at:
+        kind, *stated = cells(line)
+        if kind != "table":
+            others.append([kind, *stated])
+            continue
+        size, name = stated
+        columns = cells(next(at, ""))
+        tables[name] = tuple(dict(zip(columns, cells(entry), strict=True)) for entry in islice(at, int(size)))
+    return tables, others
 
 
 def lines_of(text: str) -> list[str]:

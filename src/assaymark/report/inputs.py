@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from assaymark.claims import ClaimKind, Rules, governing_agreement, index, kind_of, summary_of
+from assaymark.claims import ClaimKind, Rules, governing_kappa, index, kind_of, summary_of
 from assaymark.claims import Index as Kappas
 from assaymark.claims.messages import measure_words
 from assaymark.claims.orders import Summary
@@ -221,12 +221,8 @@ class RunIndex(MeasurementIndex):
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that decided the verdicts under the locked rules."""
-
-        def find() -> Measurement | None:
-            governing = governing_agreement(dimension, self.kappas, Rules.of(self.study)).governing
-            return None if governing is None else self.by_id[governing]
-
-        return self.once(("gating", dimension), find)
+        rules = Rules.of(self.study)
+        return self.once(("gating", dimension), lambda: governing_kappa(dimension, self.kappas, rules))
 
     def gating_note(self, dimension: str) -> str:
         """The gating kappa and the format it was computed in; empty where the pooled kappa gates."""

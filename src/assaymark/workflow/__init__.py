@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         require_not_stopped, unusable_decisions, ask as ask_judge,
     )  # fmt: skip
     from assaymark.workflow.check import (
-        Checked, check_real, is_plan_of_scores, lock_plan, open_checked, check as check_table,
+        check_real, is_plan_of_scores, lock_plan, check as check_table,
     )  # fmt: skip
     from assaymark.workflow.claim import (
         VerifiedRun, verification_lines, verify_certificate, verify_run, claim as claim_study,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         read_text, replace_files, replace_site,
     )  # fmt: skip
     from assaymark.workflow.score_files import (
-        Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
+        Checked, Computing, computing_of, default_study, measure_table, open_checked, study_toml,
     )  # fmt: skip
     from assaymark.workflow.serve import (
         EVERY, HOST, LabelServer, LabelServer as LabelDesk, RunServer, RunServer as Served, join_runs, listen,
@@ -97,7 +97,7 @@ __all__ = [
     "ANCHOR", "ASSUMPTIONS", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS",
     "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
     "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
-    "JudgingSession", "LabelServer", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
+    "JudgingSession", "LabelServer", "Labelling", "Locked", "MadeSheets", "Piece", "Progress",
     "ProgressDisplay", "RecordTable", "RunFolder", "RunServer", "Store", "StudyReport", "VerdictFile", "VerifiedRun",
     "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "behaviour_of", "bench_pipeline", "bench_qa",
     "bench_report", "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
 import assaymark.engine as calling
-from assaymark.agents.llm import NOT_USABLE
+from assaymark.agents.llm import NOT_USABLE, DecisionKey, decision_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
 from assaymark.engine.prices import CallEstimate, Prices, costs_nothing, load_prices
@@ -25,7 +25,7 @@ from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
-from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
+from assaymark.records import Context, Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
 from assaymark.text import money
 from assaymark.workflow.progress import cost_callback, counts, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
@@ -239,6 +239,22 @@ def agent_engine(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineCho
     outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
     limits = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     return engine.model_copy(update=limits)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDecision:
+    """A planned decision: one agent about one context, with its call."""
+
+    spec: AgentSpec
+    place: DecisionKey
+    context: Context
+    call: CallSpec
+
+    def decision(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
+        """Return the decision in a reply, with its cost if a price is known."""
+        tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
+        cost = prices.cost_of(self.call.model, *tokens, batch)
+        return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
 
 
 def ask(
@@ -461,7 +477,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         raise missing(prices, "file of prices")
     tariff = load_prices(prices)
     try:
-        limit = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
+        limit = None if budget is None else SpendLimit(budget, tariff)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     registry = models if isinstance(models, Models) else Models(models, {})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -15,133 +13,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from rich.console import RenderableType
 
-from assaymark.claims import certificate_name, certificates, index
-from assaymark.claims.certification import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, abridge
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import FileRows, read_rows
 from assaymark.metrology.columns import TEXTS, ScoreColumns
-from assaymark.notebook import Part, Result
 from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
-from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
-from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
+from assaymark.records import AGGREGATE, to_json, write_atomic
 from assaymark.report.inputs import TableView
-from assaymark.report.translation import in_language
-from assaymark.text import count_of
+from assaymark.text import count_of, percent
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import (
-    MeasuredTable,
+    Checked,
     default_study,
     is_large,
     measure_columns,
     measure_table,
+    open_checked,
     planned_dimensions,
-    study_toml,
 )
-from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-
-MOST: Final = 400
-"""Above this many claims, only supported ones get certificates; cards and rows of numbers come with `report` only."""
 
 ELSEWHERE: Final = "elsewhere/"
 """Prefix of the model of a judge whose scores are made elsewhere."""
-
-FORMAT: Final = "assaymark check 1"
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Checked(Result):
-    """The result of checking a table of scores: verdicts, the measurements behind them, and how the table was read."""
-
-    study: Study
-    plan_hash: str
-    preregistered: bool
-    verdicts: tuple[Verdict, ...]
-    measurements: tuple[Measurement, ...]
-    read: TableView
-
-    def _parts(self) -> Iterator[Part]:
-        from assaymark.report.notebook import study_parts
-
-        yield self.read.read
-        yield from study_parts(self.run)
-
-    @property
-    def claims(self) -> tuple[Verdict, ...]:
-        """Every claim that was tested, with its level, condition and reasons."""
-        return self.verdicts
-
-    @property
-    def agreement(self) -> Measurement:
-        """The mean pairwise agreement of the judges on the overall score."""
-        kappas = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
-        return next(measurement for measurement in kappas if measurement.labels["dimension"] == AGGREGATE)
-
-    @property
-    def run(self) -> AssayRun:
-        """The contents of the pages and of the terminal summary."""
-        names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
-        titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
-        rubric = RubricView(self.study.rubric.name, "Scores made elsewhere", titles)
-        decided = self.verdicts, self.measurements
-        return AssayRun(self.study, self.plan_hash, None, rubric, *decided, (), (), table=self.read)
-
-    @property
-    def summary(self) -> RenderableType:
-        """The summary for the terminal."""
-        return terminal_summary(self.run)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The contents of ``verdicts.json``, with how the table was read."""
-        return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
-
-    def save(self, out: Path | str = runs.CHECKED) -> Path:
-        """Write the run folder of this table with its page, and return the path of the page."""
-        folder = RunFolder(Path(out))
-        if folder.lock.exists() or folder.has_ledger:
-            raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
-        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        runs.write_json(folder.check, head | {"read": asdict(self.read)})  # first, to own what a full disk leaves
-        write_atomic(folder.plan, study_toml(self.study))
-        store = Store(folder)
-        store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
-        store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
-        brief = len(self.verdicts) > MOST
-        certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
-        texts = map(partial(runs.json_text, shared={}), certificates(certified, index(self.measurements), self.study))
-        runs.replace_files(folder.certificates, dict(zip(map(certificate_name, certified), texts, strict=True)))
-        decided = (self.study, self.plan_hash, self.verdicts, self.measurements)
-        file = verdict_file(*decided, self.preregistered)
-        runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))
-        page = self.write_pages(folder, brief)
-        runs.write_sums(folder)
-        return page
-
-    def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
-        """Write the pages into a run folder, those of a further language below it; returns the first page."""
-        runs.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
-        return folder.report / "index.html"
-
-
-def open_checked(folder: RunFolder) -> Checked:
-    """Read the result that the run folder of a table stores."""
-    stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
-    try:
-        read = parse(TableView, json.dumps(stored["read"]), source="check.json")
-        plan_hash, preregistered = stored["plan_hash"], stored["preregistered"]
-    except (KeyError, TypeError):
-        raise InputError(str(folder.check), [Problem("", f"is not the record of a check ({FORMAT})")]) from None
-    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
-    return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
 def reread_table(folder: RunFolder) -> tuple[Checked, FileRows, ScoresRead]:
@@ -269,8 +167,8 @@ def check(
         folder = RunFolder(Path(labels or out or ""))
         human_labels.store_labels(folder)
     people = human_labels.people_of_scores(read, folder, source)
-    found = measure_columns(Path(source), columns, plan, notes, locked, unit, people)
-    made = Checked(plan, found.plan_hash, locked, found.verdicts, found.measurements, _view(rows, read, columns, found))
+    made = measure_columns(Path(source), columns, plan, notes, locked, unit, people)
+    made = replace(made, read=_view(rows, read, columns, made))
     if pairs is not None:
         made = _add_pairs(made, pairs, family)
     if out is not None:
@@ -331,17 +229,8 @@ def _check_streamed(
 ) -> Checked:  # fmt: skip
     """Check a Parquet file of millions of rows in documented columns in chunks, of which only sums are kept."""
     plan, locked = _read_plan(study, str(path))
-    table = measure_table(path, plan, None, _to_names(dimensions), None)
-    size, study_ = table.size, table.study
-    measured = {item.labels["dimension"] for item in table.measurements if item.name == "kappa.mean_pairwise"}
-    names = tuple(sorted(measured - {AGGREGATE}))
-    view = TableView(
-        source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
-        read="columns by the names in the documentation", filled=(), left=table.notes, choices=(), dimensions=names,
-        scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
-        scores=size.trajectories * size.judges * len(names), missing=0,
-    )  # fmt: skip
-    checked = Checked(study_, table.plan_hash, locked, table.verdicts, table.measurements, view)
+    checked = measure_table(path, plan, dimensions=_to_names(dimensions), planned=locked)
+    checked = replace(checked, read=replace(checked.read, sha256=runs.file_sha256(path)))
     if out is not None:
         checked.save(out)
     return checked
@@ -502,7 +391,7 @@ def _coverage(columns: ScoreColumns) -> tuple[NDArray[np.int64], Bools, Bools]:
     return codes["agent"][honest][first], planned, scored
 
 
-def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: MeasuredTable) -> TableView:
+def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Checked) -> TableView:
     """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, planned, scored = _coverage(columns)
@@ -510,10 +399,11 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
         words = " and by ".join(
-            f"{kind}: {abridge([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
+            f"{kind}: {abridge([f'{names[k]} {percent(shares[k], 1)}' for k in np.argsort(-shares, kind='stable')])}"
             for kind, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
         )
-        left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
+        share = percent(lost / scored.size, 1)
+        left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({share}), by {words}")
     groups = {name: {name} for name in agents}
     for item in measured.measurements:
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
@@ -531,7 +421,7 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Mea
     empty, copied = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")
     return TableView(
         source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
-        **{name: getattr(read, name) for name in copied}, left=(*left, *measured.notes), answers=size["trajectory"],
+        **{name: getattr(read, name) for name in copied}, left=(*left, *measured.read.left), answers=size["trajectory"],
         agents=size["agent"], clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
         missing=int(empty.sum()) + int((~planned).sum()) * columns.scores.shape[1],
         orders={judge: dict(counts) for judge, counts in read.orders.items()},

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,10 +44,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     file = verdict_file(study, plan_hash, verdicts, measurements, planned, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
-    texts = map(partial(runs.json_text, shared={}), certificates(verdicts, index(measurements), study))
-    runs.replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), texts, strict=True)))
-    runs.write_json(folder.verdicts, file)
-    runs.write_sums(folder)
+    made = certificates(verdicts, index(measurements), study)
+    runs.write_verdicts(folder, file, zip(map(certificate_name, verdicts), made, strict=True))
     return file
 
 

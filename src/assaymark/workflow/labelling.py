@@ -31,10 +31,11 @@ from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSh
 from assaymark.report.text import moment as when
 from assaymark.rows import FileRows, read
 from assaymark.workflow import human_labels
-from assaymark.workflow.check import Checked, reread_table
+from assaymark.workflow.check import reread_table
 from assaymark.workflow.human_labels import Draw, GradingSheets, SamplingFrame
 from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
+from assaymark.workflow.score_files import Checked
 from assaymark.workflow.study_calls import Scores
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 from assaymark.workflow.tracks.season_lock import SEASON

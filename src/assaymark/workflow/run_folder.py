@@ -274,6 +274,14 @@ def _lock(folder: RunFolder) -> dict[str, Any]:
     return stored
 
 
+def write_verdicts(folder: RunFolder, file: Any, certificates: Iterable[tuple[str, Mapping[str, JSON]]]) -> None:
+    """Write the certificates of a run by name, ``verdicts.json``, and then the digests of all published files."""
+    shared: dict[int, tuple[Any, str]] = {}
+    replace_files(folder.certificates, {name: json_text(certificate, shared) for name, certificate in certificates})
+    write_json(folder.verdicts, file)
+    write_sums(folder)
+
+
 def write_sums(folder: RunFolder) -> None:
     """Write the sha256 of each published file, after all of them are written; ``sha256sum -c`` checks them."""
     write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in published_files(folder).items()))

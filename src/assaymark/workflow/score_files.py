@@ -1,8 +1,9 @@
-"""`assaymark measure --judgments`: measure a table of scores made elsewhere, and decide its claims."""
+"""A table of scores made elsewhere: its measurements and verdicts, its run folder, and partitions that are summed."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,18 +12,19 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.console import RenderableType
 
 from assaymark import __version__
-from assaymark.claims import decide_claims
-from assaymark.claims.certification import count_levels, verdict_file
+from assaymark.claims import certificate_name, certificates, decide_claims, index
+from assaymark.claims.certification import VerdictFile, count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.metrology.analysis import analyse, analyse_sums
+from assaymark.metrology.analysis import analyse
 from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
@@ -30,7 +32,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Collapsed, Part, Result, display_parts
+from assaymark.notebook import Part, Result
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -43,15 +45,20 @@ from assaymark.protocol import (
     RubricChoice,
     Scale,
     Study,
+    parse_study,
     plan_hash,
 )
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id, write_atomic
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, parse, write_atomic
+from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
+from assaymark.report.inputs import TableView
 from assaymark.report.text import LEVELS, TAGS, TALLY, tally_words
+from assaymark.report.translation import in_language
 from assaymark.rows import read
-from assaymark.text import clean
+from assaymark.workflow import human_labels
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import count_parts, note, watching
-from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
-from assaymark.workflow.tables import MEASUREMENTS, Store
+from assaymark.workflow.run_folder import RunFolder, missing
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 
 if TYPE_CHECKING:
     from assaymark.engine.compute import How
@@ -59,61 +66,79 @@ if TYPE_CHECKING:
 STREAMED_FROM: Final = 2_000_000
 """The number of rows from which a Parquet file is read in parts, of which only sums are kept."""
 
+MOST: Final = 400
+"""Above this many claims, only supported ones get certificates; cards and rows of numbers come with `report` only."""
+
+FORMAT: Final = "assaymark check 1"
+
 _LISTED: Final = 5
+_UNPAIRED: Final = "no column cycle: agents are compared by their means in each cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """The size of a score table. ``left_out`` trajectories lack a usable score from some judge."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Checked(Result):
+    """The result of checking a table of scores: verdicts, the measurements behind them, and how the table was read."""
 
-    trajectories: int
-    left_out: int
-    agents: int
-    clusters: int
-    judges: int
-    families: int
-    dimensions: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MeasuredTable(Result):
-    """The measurements and verdicts of a table of scores."""
-
-    source: str
-    size: TableSize
     study: Study
     plan_hash: str
-    planned: bool
-    paired: bool
-    measurements: tuple[Measurement, ...]
+    preregistered: bool
     verdicts: tuple[Verdict, ...]
-    notes: tuple[str, ...] = ()
-    out: Path | None = None
+    measurements: tuple[Measurement, ...]
+    read: TableView
 
     def _parts(self) -> Iterator[Part]:
-        yield from map(clean, self.lines())
-        yield Collapsed("Every measurement", display_parts(Rows(self.measurements)))
+        from assaymark.report.notebook import study_parts
+
+        yield self.read.read
+        yield from study_parts(self.run)
 
     @property
-    def tally(self) -> Mapping[str, int]:
-        """The number of verdicts of each level."""
-        return count_levels(self.verdicts)
+    def claims(self) -> tuple[Verdict, ...]:
+        """Every claim that was tested, with its level, condition and reasons."""
+        return self.verdicts
+
+    @property
+    def agreement(self) -> Measurement:
+        """The mean pairwise agreement of the judges on the overall score."""
+        kappas = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
+        return next(measurement for measurement in kappas if measurement.labels["dimension"] == AGGREGATE)
+
+    @property
+    def run(self) -> AssayRun:
+        """The contents of the pages and of the terminal summary."""
+        names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
+        titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
+        rubric = RubricView(self.study.rubric.name, "Scores made elsewhere", titles)
+        decided = self.verdicts, self.measurements
+        return AssayRun(self.study, self.plan_hash, None, rubric, *decided, (), (), table=self.read)
+
+    @property
+    def summary(self) -> RenderableType:
+        """The summary for the terminal."""
+        return terminal_summary(self.run)
+
+    @property
+    def verdict_file(self) -> VerdictFile:
+        """The contents of ``verdicts.json`` without notes."""
+        return verdict_file(self.study, self.plan_hash, self.verdicts, self.measurements, self.preregistered)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The contents of ``verdicts.json``, with how the table was read."""
+        return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
     def lines(self) -> list[str]:
-        """Return lines for the terminal: size, plan, agreement, and supported claims."""
-        size = self.size
-        scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
-        panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
-        text = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
-        if not self.paired:
-            text.append("no column cycle: agents are compared by their means in each cluster")
-        if not self.planned:
+        """Return lines for the terminal on a table in documented columns: size, plan, agreement, supported claims."""
+        read, kappa = self.read, self.agreement
+        families = next(item.value for item in self.measurements if item.name == "panel.families")
+        scope = f"{read.answers:,} trajectories of {read.agents} agents in {read.clusters} clusters"
+        panel = f"{read.judges} judges of {families:.0f} families on {len(read.dimensions)} dimensions"
+        text = [f"{read.source}: {scope}, scored by {panel}", *read.left, *read.filled]
+        if not self.preregistered:
             text.append(
                 "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
                 "with --study"
             )
-        name = measurement_id("kappa.mean_pairwise", {"dimension": AGGREGATE})
-        kappa = next(item for item in self.measurements if item.id == name)
         if kappa.value is None:
             text.append(f"agreement of the judges: {kappa.state}")
         else:
@@ -140,16 +165,55 @@ class MeasuredTable(Result):
                 text.append(f"{TAGS[level]}: {verdict.claim.statement}{also}")
             if len(verdicts) > _LISTED:
                 text.append(f"and {len(verdicts) - _LISTED} more {TALLY[level]}")
-        written = [] if self.out is None else [f"written to {self.out}"]
-        return [*text, tally_words(self.tally), *written]
+        return [*text, tally_words(count_levels(self.verdicts))]
+
+    def save(self, out: Path | str = runs.CHECKED) -> Path:
+        """Write the run folder of this table with its page, and return the path of the page."""
+        folder = RunFolder(Path(out))
+        if folder.lock.exists() or folder.has_ledger:
+            raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
+        folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
+        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
+        runs.write_json(folder.check, head | {"read": asdict(self.read)})  # first, to own what a full disk leaves
+        write_atomic(folder.plan, study_toml(self.study))
+        store = Store(folder)
+        store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
+        store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
+        brief = len(self.verdicts) > MOST
+        certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
+        made = certificates(certified, index(self.measurements), self.study)
+        file = replace(self.verdict_file, notes=(*self.read.left, *self.read.choices))
+        runs.write_verdicts(folder, file, zip(map(certificate_name, certified), made, strict=True))
+        return self.write_pages(folder, brief)
+
+    def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
+        """Write the pages into a run folder, those of a further language below it; returns the first page."""
+        runs.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
+        return folder.report / "index.html"
+
+
+def open_checked(folder: RunFolder) -> Checked:
+    """Read the result that the run folder of a table stores."""
+    stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
+    try:
+        read = parse(TableView, json.dumps(stored["read"]), source="check.json")
+        plan_hash, preregistered = stored["plan_hash"], stored["preregistered"]
+    except (KeyError, TypeError):
+        raise InputError(str(folder.check), [Problem("", f"is not the record of a check ({FORMAT})")]) from None
+    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
+    return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
 def measure_table(
     path: Path, study: Study | None = None, out: RunFolder | Path | None = None,
-    dimensions: Sequence[str] | None = None, computing: Computing | None = None,
-) -> MeasuredTable:  # fmt: skip
-    """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
+    dimensions: Sequence[str] | None = None, computing: Computing | None = None, planned: bool = True,
+) -> Checked:  # fmt: skip
+    """Measure a table of scores in documented columns, and decide every candidate claim on it.
+
+    ``planned`` if a given plan was fixed before the scores were seen.
+    """
     folder = RunFolder(out) if isinstance(out, Path) else out
+    planned = planned and study is not None
     named = planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
@@ -165,7 +229,7 @@ def measure_table(
         partitions = None if folder is None else folder.path / "partitions"
         sums = folder_sums(path, weights, computing or Computing(), partitions, named, scale)
         # All partitions have the same columns, or they could not be summed.
-        measured = _measure_sums(path, sums, study, partition_files(path)[0])
+        measured = _measure_sums(path, sums, study, partition_files(path)[0], planned)
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
@@ -178,7 +242,7 @@ def measure_table(
                     sums = score_sums(
                         path, weights, dimensions=named, scratch=Path(scratch), progress=watching(), scale=scale
                     )
-                measured = _measure_sums(path, sums, study, path)
+                measured = _measure_sums(path, sums, study, path, planned)
             except NotStreamableError as reason:
                 large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
@@ -186,15 +250,13 @@ def measure_table(
             columns = ScoreColumns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
             notes = [*reasons, *_unused_note(columns.unused)]
-            measured = measure_columns(path, columns, study, notes, study is not None)
+            measured = measure_columns(path, columns, study, notes, planned)
     if folder is None:
         return measured
-    measured = replace(measured, out=folder.path)
     write_atomic(folder.plan, study_toml(measured.study))
     Store(folder).write(MEASUREMENTS, measured.measurements, {"plan": measured.plan_hash})
-    decided = (measured.study, measured.plan_hash, measured.verdicts, measured.measurements)
-    write_json(folder.verdicts, verdict_file(*decided, preregistered=measured.planned))
-    write_sums(folder)
+    runs.write_json(folder.verdicts, measured.verdict_file)
+    runs.write_sums(folder)
     return measured
 
 
@@ -235,7 +297,7 @@ def study_toml(study: Study) -> str:
 def measure_columns(
     path: Path, columns: ScoreColumns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
-) -> MeasuredTable:  # fmt: skip
+) -> Checked:  # fmt: skip
     """Measure a table and decide its claims; ``planned`` if its plan was fixed before the scores were seen."""
     weights, lines = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
@@ -269,12 +331,13 @@ def measure_columns(
     rng = np.random.default_rng([plan.seed, 1])
     measurements = analyse(honest, plan, rng, people=people, progress=count_parts())
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
-    scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
-    size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decide_table(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    size = {"answers": honest.n, "agents": len(honest.agents), "clusters": len(honest.clusters),
+            "judges": len(honest.judges)}  # fmt: skip
+    view = _table_view(path, honest.dimensions, plan, lines, size, "cycle" in columns.codes)
+    return _decide_table(view, plan, planned, measurements, honest.digest, unit)
 
 
-def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
+def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path, planned: bool) -> Checked:
     layout = sums.layout
     families = dict(zip(layout.judges, layout.families, strict=True))
     plan = default_study(families) if study is None else study
@@ -287,11 +350,24 @@ def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) 
         reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
-    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
+    measurements = analyse(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
     measurements = (*measurements, *missing_measurements(sums, {}))
-    scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
-    size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decide_table(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    clusters = int(np.count_nonzero(sums.sizes.sum(axis=0)))
+    size = {"answers": sums.n, "agents": len(sums.agents), "clusters": clusters, "judges": len(layout.judges)}
+    view = _table_view(path, layout.dimensions, plan, notes, size, layout.paired)
+    return _decide_table(view, plan, planned, measurements, sums.digest)
+
+
+def _table_view(
+    path: Path, dimensions: Sequence[str], plan: Study, notes: Sequence[str], size: Mapping[str, Any], paired: bool
+) -> TableView:
+    """Return how a table in documented columns was read; ``size`` counts the part that is ranked."""
+    return TableView(
+        source=str(path), sha256="", format="Parquet", shape="one column a criterion", roles={},
+        read="columns by the names in the documentation", filled=() if paired else (_UNPAIRED,), left=tuple(notes),
+        choices=(), dimensions=tuple(dimensions), scale=plan.scale, **size,
+        scores=size["answers"] * size["judges"] * len(dimensions), missing=0,
+    )  # fmt: skip
 
 
 def _lacking_words(count: int, unit: str = "cycle") -> str:
@@ -305,12 +381,11 @@ def _unused_note(columns: Sequence[str]) -> list[str]:
 
 
 def _decide_table(
-    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
-    notes: Sequence[str], unit: str = "cycle",
-) -> MeasuredTable:  # fmt: skip
-    measurements = []
+    view: TableView, plan: Study, planned: bool, items: Sequence[Measurement], digest: str, unit: str = "cycle"
+) -> Checked:
+    """Decide the claims of a measured table, in texts that name what takes the place of cycles there."""
+    measurements, paired = [], _UNPAIRED not in view.filled
     called = unit if paired else "cluster"
-    # In tables where items or clusters take the place of cycles, the texts say so.
     words = {} if called == "cycle" else {"cycle": called}
     words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
     for item in items:
@@ -323,9 +398,7 @@ def _decide_table(
         measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
-    return MeasuredTable(
-        str(path), size, plan, fingerprint, planned, paired, tuple(measurements), verdicts, tuple(notes)
-    )
+    return Checked(plan, fingerprint, planned, verdicts, tuple(measurements), view)
 
 
 def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -> list[Measurement]:

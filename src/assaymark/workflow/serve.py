@@ -26,11 +26,11 @@ from assaymark.report.records.judgments import Calls
 from assaymark.report.site import FRONTS, LiveView, SiteEntry, render_call, render_live, render_missing
 from assaymark.workflow import ask
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.publish import call_progress, study_contents, study_pages
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
+from assaymark.workflow.score_files import open_checked
 from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400

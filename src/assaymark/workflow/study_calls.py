@@ -12,9 +12,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, is_unanswered, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_worker, spawned
-from assaymark.engine.prices import Prices
+from assaymark.agents.llm import DecisionKey, agent_call, date_call, envelope_of, is_unanswered, prompt_of
+from assaymark.engine import CallSpec, Ledger, Message, Model, RunSummary, run_worker, spawned
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
@@ -22,7 +21,7 @@ from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_l
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
+from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut_cycles, open_locked, planned_decisions, select
@@ -277,22 +276,6 @@ def audit_contexts(
     )))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDecision:
-    """A planned decision: one agent on one cycle, with its call."""
-
-    spec: AgentSpec
-    place: DecisionKey
-    context: Context
-    call: CallSpec
-
-    def decision(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
-        """Return the decision in a reply, with its cost if a price is known."""
-        tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
-        cost = prices.cost_of(self.call.model, *tokens, batch)
-        return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
-
-
 def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     """Have every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
@@ -327,7 +310,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
+def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[asking.PlannedDecision]:
     """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
     return [question for key, seen in _contexts(study, store)[cycles] for question in _plan_cycle(study, key, seen)]
 
@@ -340,7 +323,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
+def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[asking.PlannedDecision]:
     """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -349,7 +332,7 @@ def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDe
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        questions.append(PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
+        questions.append(asking.PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
     return questions
 
 

@@ -28,11 +28,10 @@ LONG = "word " * 1500
 def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
     """The grades that these replies make, one for each part."""
     (task,) = judging.horizon_tasks({"desk": found}, [JUDGE], plan, budget=budget)
-    asked = []
     for text in texts:
-        call = judging.next_call(task, [read for _, read in asked])
-        asked.append((call, call.read(Reply(text=text, model="m", finish=finish))))
-    return judging.horizon_grades(task, asked)
+        planned = task.next_call()
+        task.take(planned.read(Reply(text=text, model="m", finish=finish)), planned.call.key)
+    return task.grades()
 
 
 def test_grades_of_parts_are_averaged_by_their_steps():
@@ -63,12 +62,8 @@ def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score_and_half_a_task_n
     found = graded(long, answer_text(notes="n", claims=[]), "no", budget=5000)
     assert found.state == "invalid"
     assert found.reason.startswith("part 2 of 3: not one JSON object")
-    (task,) = judging.horizon_tasks({"desk": long}, [JUDGE], PLAN, budget=5000)
-    call = judging.next_call(task)
-    read = call.form.parse(answer_text(notes="n", claims=[]))
-    for many, what in ((1, r"has 3 parts to answer \(got 1\)"), (2, "call 2 is not that for part 2")):
-        with pytest.raises(InputError, match=what):
-            judging.horizon_grades(task, [(call, read)] * many)
+    with pytest.raises(InputError, match=r"has 3 parts to answer \(got 1\)"):
+        graded(long, answer_text(notes="n", claims=[]), budget=5000)
 
 
 TRUE = "GOOGL trades at a pe of 21.5 now."
@@ -159,7 +154,7 @@ def test_outcomes_are_shown_in_a_call_of_their_own_after_the_grades_and_nowhere_
     assert (planned.judge, planned.call.trial) == (JUDGE, 1)
     named = {"author-v1.txt", "horizon-v1.txt", "outcome-v1.txt", "schema outcome"}
     assert {one for one in judging_season.judge_texts(PLAN) if PLAN.version not in one} == named
-    first = judging.next_call(judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
+    first = judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0].next_call().call
     assert first.template != planned.call.template
     assert "outcome" not in {one.label for one in sections(first.messages[1].text)}
     # without a resolved outcome there is no call
@@ -232,37 +227,25 @@ JUDGES = judging.reference_season_judges()
 PANEL = [JudgeSpec(name=name.rpartition("-")[2], model=name, family="reference") for name in sorted(JUDGES)]
 
 
-def tasks():
-    return judging.horizon_tasks({"long": horizon(6, text=LONG), "short": horizon(2)}, PANEL, PLAN, budget=5000)
-
-
-def ask(planned):
-    return asyncio.run(JUDGES[planned.call.model].complete(planned.call))
-
-
-def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
-    replies, due = {}, []
-    while not due or due[-1]:
-        asked, found = judging.horizon_round(tasks(), replies.get)
-        due.append(len(asked))
-        replies |= {planned.call.key: ask(planned) for planned in asked}
-    assert due == [6, 3, 3, 0]
-    assert [(one.agent, one.judge, len(one.parts), one.state) for one in found] == [
-        (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in PANEL
-    ]
-    assert judging.horizon_round(tasks(), replies.get) == ([], found)
-    assert judging.horizon_round([], {}.get) == ([], [])
-
-
-@pytest.mark.parametrize("at", [0, 1, 2])
-def test_a_refusal_ends_its_task_and_no_other(at):
-    replies, refused = {}, Reply(text="", model="m", finish="refusal")
-    for number in range(3):
-        for planned in judging.horizon_round(tasks(), replies.get)[0]:
-            bad = number == at and (planned.judge.name, planned.about[0].agent) == ("reader", "long")
-            replies[planned.call.key] = refused if bad else ask(planned)
-    due, found = judging.horizon_round(tasks(), replies.get)
-    assert not due
-    states = {(one.agent, one.judge): one.state for one in found}
-    assert states.pop(("long", "reader")) == "refused"
+@pytest.mark.parametrize("refused", [None, 0, 1, 2])
+def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts_and_a_refusal_ends_its_task_and_no_other(refused):
+    horizons = {"long": horizon(6, text=LONG), "short": horizon(2)}
+    tasks, asked = judging.horizon_tasks(horizons, PANEL, PLAN, budget=5000), []
+    while due := [(task, planned) for task in tasks if (planned := task.next_call()) is not None]:
+        for task, planned in due:
+            reply = asyncio.run(JUDGES[planned.call.model].complete(planned.call))
+            if len(asked) == refused and (task.judge.name, task.agent) == ("reader", "long"):
+                reply = Reply(text="", model="m", finish="refusal")
+            task.take(planned.read(reply), planned.call.key)
+        asked.append(len(due))
+    assert asked == [6, *[3 - (refused is not None and refused < number) for number in (1, 2)]]
+    found = {(task.agent, task.judge.name): task.grades() for task in tasks}
+    states = {about: grades.state for about, grades in found.items()}
+    assert states.pop(("long", "reader")) == ("ok" if refused is None else "refused")
     assert set(states.values()) == {"ok"}
+    parts = {about: len(grades.parts) for about, grades in found.items()}
+    assert parts.pop(("long", "reader")) == (3 if refused is None else refused + 1)
+    assert set(parts.items()) == {
+        ((agent, judge.name), n) for agent, n in (("long", 3), ("short", 1)) for judge in PANEL
+        if (agent, judge.name) != ("long", "reader")
+    }  # fmt: skip

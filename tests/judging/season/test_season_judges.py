@@ -34,13 +34,11 @@ def ask(call):
 
 def grades(found, judge, budget=120_000):
     """Return a judge's parsed answers on a horizon for each trial, through prompts, replies and the parser."""
-    made = []
-    for task in judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
-        asked = []
-        while (planned := judging.next_call(task, [read for _, read in asked])) is not None:
-            asked.append((planned, planned.read(ask(planned.call))))
-        made.append(judging.horizon_grades(task, asked))
-    return made
+    tasks = judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget)
+    for task in tasks:
+        while (planned := task.next_call()) is not None:
+            task.take(planned.read(ask(planned.call)), planned.call.key)
+    return [task.grades() for task in tasks]
 
 
 def composite(found, judge):
@@ -48,7 +46,7 @@ def composite(found, judge):
 
 
 def first_call(found, judge=None):
-    return judging.next_call(judging.horizon_tasks({"desk": found}, [judge or spec()], PLAN)[0]).call
+    return judging.horizon_tasks({"desk": found}, [judge or spec()], PLAN)[0].next_call().call
 
 
 def user(found):

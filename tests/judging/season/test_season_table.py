@@ -43,7 +43,7 @@ def test_a_row_is_made_of_the_scores_and_neither_order_nor_names_change_anything
     assert set(by_name) == {one.name for one in contestants}
     some = [one for one in contestants if one.composites]
     quick = judging.efficiency(
-        [judging.agreement_row(one.name, one.composites).median for one in some], [one.seconds for one in some]
+        [judging.contested_band([*one.composites.values()]).median for one in some], [one.seconds for one in some]
     )
     for one, share in zip(some, quick, strict=True):
         row, scores = by_name[one.name], list(one.composites.values())
@@ -183,7 +183,6 @@ def test_bad_input_is_told_at_once():
     fills = [[("A", 0)], [("B", math.nan), ("C", 1), ("D", math.inf)]]
     assert refused(lambda: judging.thrashing(fills, within=-1)) == ["day 0, A", "day 1, B", "day 1, D", "within"]
     for what, call in (
-        ("at least one judge", lambda: judging.agreement_row("a", {})),
         (r"floors: one for each of 2 \(got 1\)", lambda: judging.tie_classes([2, 1], [UNKNOWN], UNKNOWN)),
         ("falling order", lambda: judging.tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)),
         *(("needs a value in", lambda some=some: NoiseFloor(*some, 2, 1, "ok"))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
 from assaymark.engine.providers.transports import (
+    API_RULES,
     LONGEST_FORM,
     PerLoop,
     Provider,
@@ -432,7 +433,7 @@ class SdkModel(ABC):
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
         """Yield the problems with the arguments of a model of this provider."""
-        yield from argument_problems(model, args, cls.rules)
+        yield from argument_problems(model, args, {**API_RULES, **cls.rules})
 
     def problems(self, call: CallSpec) -> Iterator[str]:
         """Yield the settings of a call that the provider does not support."""

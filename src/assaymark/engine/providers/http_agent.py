@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from functools import reduce
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from importlib.metadata import EntryPoint, entry_points
@@ -23,12 +23,24 @@ from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from assaymark import __version__
 from assaymark.engine.calls import CallSpec, Reply, one_line
 from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
 from assaymark.engine.providers.base import count_of, part_of, parts_of, word_of
-from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, refuse, scrub
+from assaymark.engine.providers.transports import (
+    LONGEST_FORM,
+    SECONDS,
+    VARIABLE,
+    Rule,
+    Secret,
+    address_problem,
+    apart,
+    argument_problems,
+    refuse,
+    scrub,
+)
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.prompting import JUDGED_KINDS, Rejected, strict_json
 from assaymark.records import JSON, Context, Decision, canonical_json, parse, record, to_json
@@ -53,13 +65,10 @@ FailureKind = Literal[
 _CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "encoding", "not UTF-8"})
 """Failures in which an answer arrived and could not be parsed."""
 
-_LONGEST_PATIENCE_S: Final = 3600.0
 _DETAIL_CHARS: Final = 300
 _START_CHARS: Final = 500
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "http": ("token_env", "timeout_s"), "https": ("token_env", "timeout_s"), "python": ("timeout_s",),
-}  # fmt: skip
+_ADDRESS_RULES: Final[Mapping[str, Rule]] = {"timeout_s": SECONDS, "token_env": VARIABLE}
+_RULES: Final = {"http": _ADDRESS_RULES, "https": _ADDRESS_RULES, "python": {"timeout_s": SECONDS}}
 
 OUTSIDE: Final = ("http/", "https/", "python/")
 """Prefixes of the names of external agents: an address, or a Python callable."""
@@ -190,15 +199,8 @@ def patience(args: Mapping[str, JSON]) -> float:
 
 def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
     """Yield the problems with the arguments of an external agent; none for models of other providers."""
-    allowed = _ARGUMENTS.get(model.partition("/")[0])
-    for name, value in args.items() if allowed is not None else ():
-        if name not in (allowed or ()):
-            yield f"unknown argument {name!r} of {model}; allowed: {', '.join(allowed or ())}"
-        elif name == "timeout_s" and not (is_number(value, 0, _LONGEST_PATIENCE_S) and value):
-            yield f"timeout_s must be a number of seconds above 0 and at most {_LONGEST_PATIENCE_S:g} (got {value!r})"
-        elif name == "token_env" and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
-            # Not shown: the value may be the token itself.
-            yield "token_env must be the name of an environment variable: letters, digits and underscores"
+    rules = _RULES.get(model.partition("/")[0])
+    return iter(()) if rules is None else argument_problems(model, args, rules)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -215,10 +217,6 @@ _KNOCK_S: Final = 3.0
 _PART_BYTES: Final = 65_536
 _LOOKED_AT: Final = 4096
 _SHORTEST_TOKEN: Final = 8
-_URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
-)
 _TOKEN = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_TOKEN},}}")
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity",
@@ -228,30 +226,6 @@ _HEADERS: Final[Mapping[str, str]] = {
 Sleep = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
-    """The address of an agent. ``host`` has no brackets for an IPv6 address."""
-
-    secure: bool
-    host: str
-    port: int
-    path: str
-
-    @classmethod
-    def of(cls, url: str) -> Url:
-        """Parse a URL of http or https, host, port and path only. Raises `InputError`."""
-        match = _URL.fullmatch(url)
-        secure = match is not None and match["scheme"] == "https"
-        port = int(match["port"] or (443 if secure else 80)) if match is not None else 0
-        if match is None or not 0 < port < 65536:
-            allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
-            detail = f"got {url[:80]!r}"
-            if may_hold_secret(url):
-                detail = "not shown: it may hold a secret; name a variable in args.token_env instead"
-            raise InputError("address of an agent", [Problem("", f"{allowed} ({detail})")])
-        return cls(secure, match["host"].strip("[]"), port, match["path"] or "/")
-
-
 class HttpAgent:
     """An external agent behind an address, ``http://host:port/path`` or ``https://...``."""
 
@@ -259,8 +233,12 @@ class HttpAgent:
         self, url: str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES,
         environ: Mapping[str, str] | None = None, sleep: Sleep = asyncio.sleep,
     ) -> None:  # fmt: skip
-        self._site = Url.of(url)
-        self.url = url
+        if problem := address_problem(url, "token_env"):
+            raise InputError("address of an agent", [Problem("", problem)])
+        self.url, parts, secure = url, urlsplit(url), url.startswith("https")
+        port = parts.port or (HTTPSConnection if secure else HTTPConnection).default_port
+        self.site = secure, parts.hostname or "", port, parts.path or "/"
+        """Whether the connection is secure, and the host (an IPv6 address without brackets), port and path."""
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ
         self._sleep = sleep
@@ -268,7 +246,7 @@ class HttpAgent:
     def check(self) -> None:
         """Connect once and close, before a run, so that no study fails because an agent was never started."""
         try:
-            socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
+            socket.create_connection(self.site[1:3], timeout=_KNOCK_S).close()
         except (OSError, UnicodeError) as exc:
             reason = failure("unreachable", _reason(exc)).detail
             advice = "start the agent and run the same command again"
@@ -291,7 +269,7 @@ class HttpAgent:
                 except (CancelledError, RuntimeError):  # the loop has ended: the answer is not needed
                     raise TimeoutError from None
 
-        post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
+        post = _Post(self.site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await apart(post, post.abort)
@@ -321,8 +299,9 @@ class _Post:
     """One POST request, made in a thread; `abort` and `failed` may be called from other threads meanwhile."""
 
     def __init__(
-        self, site: Url, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
-    ) -> None:
+        self, site: tuple[bool, str, int, str], body: bytes, token: Secret | None, timeout_s: float, most: int,
+        take_place: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._site, self._body, self._token = site, body, token
         self._timeout_s, self._most, self._take_place = timeout_s, most, take_place
         self._received = bytearray()
@@ -331,16 +310,16 @@ class _Post:
 
     def __call__(self) -> str | AgentFailure:
         """Return the text of the answer, or the failure."""
-        site, timeout_s = self._site, self._timeout_s
-        connection = HTTPConnection(site.host, site.port, timeout=timeout_s)
-        if site.secure:
-            connection = HTTPSConnection(site.host, site.port, timeout=timeout_s, context=ssl.create_default_context())
+        (secure, host, port, path), timeout_s = self._site, self._timeout_s
+        connection = HTTPConnection(host, port, timeout=timeout_s)
+        if secure:
+            connection = HTTPSConnection(host, port, timeout=timeout_s, context=ssl.create_default_context())
         try:
             connection.connect()
             self._socket = connection.sock
             if self._aborted:
                 return self.failed("timeout", "left behind")
-            connection.putrequest("POST", site.path, skip_accept_encoding=True)
+            connection.putrequest("POST", path, skip_accept_encoding=True)
             for name, value in _HEADERS.items():
                 connection.putheader(name, value)
             connection.putheader("Content-Length", str(len(self._body)))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers import base
 from assaymark.engine.providers.transports import (
+    API_RULES,
     PerLoop,
     Provider,
     Rule,
@@ -169,9 +170,19 @@ class InspectModel:
             _SEEN.reset(token)
         raise error
 
+    @staticmethod
+    def argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+        """Yield the problems with the arguments of a model behind Inspect."""
+        options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
+        secret = [name for name in options if _SECRET.search(name)]
+        for name in secret:
+            yield f"{name} may hold a secret (not shown); name an environment variable in args.api_key_env"
+        shown = {name: value for name, value in args.items() if name not in secret}
+        yield from argument_problems(model, shown, {**API_RULES, **options})
+
     def _problems(self, call: CallSpec) -> Iterator[str]:
         """Yield the settings of a call that are known to be unsupported before it is sent."""
-        yield from inspect_argument_problems(call.model, call.args)
+        yield from self.argument_problems(call.model, call.args)
         yield from (self._drops(name) for name in _wanted(call) if name in self._unsent)
         yield from base.prompt_problems(call)
 
@@ -219,15 +230,6 @@ class InspectModel:
                 place = replace(at, key=Secret(found_key), key_env=of[0])
             return model, place
         raise error
-
-
-def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """Return the problems with the arguments of a model behind Inspect."""
-    options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
-    secret = [name for name in options if _SECRET.search(name)]
-    shown = {name: value for name, value in args.items() if name not in secret}
-    advice = "may hold a secret (not shown); name an environment variable in args.api_key_env"
-    return [*(f"{name} {advice}" for name in secret), *argument_problems(model, shown, options)]
 
 
 def _is_option(name: str) -> bool:

@@ -112,26 +112,25 @@ class Models(Mapping[str, Model]):
 
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
     """Return every provider of models and agents, by the part of a name before its first slash."""
-    names = ("inspect", *_SDK_MODELS)
-    return external_providers() | {name: partial(_make, name, 1, environ) for name in names}
+    return external_providers() | {name: partial(_make, name, 1, environ) for name in _SDK_MODELS}
 
 
 def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
     """Return the providers that take batches, by the part of a model's name before its first slash."""
-    return {name: partial(_make, name, 2, environ) for name in _SDK_MODELS}
+    return {name: partial(_make, name, 2, environ) for name, classes in _SDK_MODELS.items() if len(classes) > 2}
 
 
-_SDK_MODELS: Final = {
+_SDK_MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("anthropic", "AnthropicModel", "AnthropicBatches"),
     "google": ("google", "GoogleModel", "GoogleBatches"), "openai": ("openai", "OpenAIModel", "OpenAIBatches"),
-    "openai-chat": ("openai", "OpenAIChatModel", "OpenAIChatBatches"),
+    "openai-chat": ("openai", "OpenAIChatModel", "OpenAIChatBatches"), "inspect": ("inspect", "InspectModel"),
 }  # fmt: skip
-"""Providers with an official client: module, model class and batch class, imported when first needed."""
+"""Providers behind an SDK: module, model class and, if they take batches, batch class; imported when first needed."""
 
 
-def _sdk_class(provider: str, index: int = 1) -> Any:
-    """A provider's model class, or its batches (2)."""
-    names = _SDK_MODELS.get(provider, ("inspect", "InspectModel"))
+def _sdk_class(provider: str, index: int) -> Any:
+    """A provider's model class (1), or its batches (2)."""
+    names = _SDK_MODELS[provider]
     return getattr(import_module(f"assaymark.engine.providers.{names[0]}"), names[index])
 
 
@@ -142,13 +141,8 @@ def _make(provider: str, index: int, environ: Mapping[str, str] | None, name: An
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """Return the problems with the arguments of a provider's model; empty for built-in models."""
     provider = model.partition("/")[0]
-    if provider in _SDK_MODELS:
-        return list(_sdk_class(provider).argument_problems(model, args))
-    if provider == "inspect":
-        from assaymark.engine.providers.inspect import inspect_argument_problems
-
-        return inspect_argument_problems(model, args)
-    return list(external_argument_problems(model, args))
+    of = _sdk_class(provider, 1).argument_problems if provider in _SDK_MODELS else external_argument_problems
+    return list(of(model, args))
 
 
 def external_providers() -> dict[str, Factory]:

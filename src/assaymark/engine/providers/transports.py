@@ -32,7 +32,7 @@ _MOST_TOKENS: Final = 10**12
 _SHORTEST_KEY: Final = 8
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
-_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?"
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?"
 _URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
 LONGEST_FORM: Final = 6
 """Maximum length of a form of a key that `scrub` removes, as a multiple of the key's length."""
@@ -197,45 +197,46 @@ def is_number(value: object, low: float, high: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def address_problem(url: object) -> str | None:
-    """Return the reason why this is not a valid API address, or None; it does not show text that may hold a secret."""
-    if isinstance(url, str) and _URL.fullmatch(url) and not may_hold_secret(url):
+def address_problem(url: object, secret_in: str = "api_key_env") -> str | None:
+    """Return the reason why this is not a valid address, or None; it does not show text that may hold a secret."""
+    match = _URL.fullmatch(url) if isinstance(url, str) and not may_hold_secret(url) else None
+    if match is not None and 0 < int(match["port"] or 80) < 65536:
         return None
     allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
     if isinstance(url, str) and (may_hold_secret(url) or set("@?#") & set(url)):
-        return f"{allowed} (not shown: it may hold a secret; name a variable in args.api_key_env instead)"
+        return f"{allowed} (not shown: it may hold a secret; name a variable in args.{secret_in} instead)"
     return f"{allowed} (got {str(url)[:80]!r})"
 
 
-_SHARED: Final[Mapping[str, Rule]] = {
+SECONDS: Final[Rule] = (
+    lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
+    f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",
+)
+VARIABLE: Final[Rule] = (
+    lambda value: isinstance(value, str) and _VARIABLE.fullmatch(value) is not None,
+    "the name of an environment variable: letters, digits and underscores",
+)
+API_RULES: Final[Mapping[str, Rule]] = {
+    "base_url": (lambda value: address_problem(value) is None, ""), "api_key_env": VARIABLE, "timeout_s": SECONDS,
     "max_tokens": (
         lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS), "a whole number above 0",
     ),
-    "timeout_s": (
-        lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
-        f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",
-    ),
 }  # fmt: skip
+"""The arguments that models of every provider of an API take."""
 
 
-def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, Rule]) -> Iterator[str]:
-    """Yield the problems with the arguments of a model, by the shared rules and ``more`` of its provider."""
-    rules = {**_SHARED, **more}
+def argument_problems(model: str, args: Mapping[str, JSON], rules: Mapping[str, Rule]) -> Iterator[str]:
+    """Yield the problems with the arguments of a model, by the rules of its provider."""
     for name, value in args.items():
-        if name == "base_url":
-            if problem := address_problem(value):
-                yield f"base_url {problem}"
-        elif name == "api_key_env":
-            if not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
-                # Not shown: the value may be the key itself.
-                yield "api_key_env must be the name of an environment variable: letters, digits and underscores"
-        elif name not in rules:
-            allowed = sorted({"base_url", "api_key_env", *rules})
+        if name not in rules:
+            allowed = sorted(rules)
             matches = get_close_matches(name, allowed, n=1)
             hint = f"; did you mean {matches[0]!r}? Allowed:" if matches else "; allowed:"
             yield f"unknown argument {name!r} of {model}{hint} {', '.join(allowed)}"
         elif not rules[name][0](value):
-            yield f"{name} must be {rules[name][1]} (got {value!r})"
+            # the value in place of a variable's name may be the key itself
+            shown = "" if rules[name] is VARIABLE else f" (got {value!r})"
+            yield f"{name} {address_problem(value) if name == 'base_url' else f'must be {rules[name][1]}{shown}'}"
 
 
 def refuse(call: CallSpec, problems: Sequence[str]) -> None:

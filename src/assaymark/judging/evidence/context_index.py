@@ -76,14 +76,12 @@ class FieldLabel:
 
 @dataclass(frozen=True, slots=True)
 class FactCells:
-    """Facts about instruments, sorted by instrument: row r has the slice ``bounds[r]:bounds[r + 1]``."""
+    """Facts about instruments, sorted by instrument: row r has the slice ``parts[r]``."""
 
     values: Values
     labels: tuple[FieldLabel, ...]
     label: Ints
     ids: tuple[str, ...]
-    bounds: Ints
-    depth: Bools
     horizons: tuple[frozenset[str], ...]
     of_cell: tuple[FieldLabel, ...]
     parts: tuple[slice, ...]
@@ -182,8 +180,8 @@ class ContextIndex:
         fields = sorted({number[1] for number in numbers})
         labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
         label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
-        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
-        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1)).tolist()
+        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds))
         of_cell = tuple(labels[at] for at in label.tolist())
         # The horizons for which each instrument has values; most instruments have the same.
         known_horizons: dict[bytes, frozenset[str]] = {}
@@ -191,10 +189,9 @@ class ContextIndex:
         for key, part in zip(keys, parts, strict=True):
             if key not in known_horizons:
                 known_horizons[key] = frozenset(label.horizon for label in of_cell[part]) - {""}
-        depth = np.array([label.depth for label in labels], dtype=bool)[label]
         cells = FactCells(
             Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
-            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
+            tuple(known_horizons[key] for key in keys), of_cell, parts,
         )  # fmt: skip
         # The benchmark instrument named in field names (``beta_spy_63s``), or -1.
         alone = (subjects.row_named(word) for label in cells.labels for word in sorted(label.kinds))
@@ -206,34 +203,31 @@ class ContextIndex:
             if fact.field in bars_in and fact.as_of is not None:
                 for value, _ in _values_of(fact):
                     shown[fact.instrument].setdefault(fact.as_of, value)
+        stated = {}
+        for name, bars in shown.items():
+            if len(times := sorted(bars)) > 1:
+                interval, prices = int((times[-1] - times[-2]).total_seconds()), tuple(bars[at] for at in times)
+                stated[name] = Series(name, interval_s=interval, times=tuple(times), close=prices)
         # Numbers of constraints, and of prompt lines that state an obligation of the agent.
         entries: list[Entry] = []
         for bound in rules:
             if isinstance(bound, Constraint):
-                words = frozenset(words_of(f"{bound.kind} {bound.scope}".replace("_", " ")).forms)
+                words = _name_words(f"{bound.kind} {bound.scope}")
                 # In a sentence a limit may have other names than its kind.
                 more = next((also for start, also in _LIMIT_WORDS.items() if bound.kind.startswith(start)), frozenset())
                 entries.append((bound.limit, bound.unit, words | more, "", f"constraint:{bound.kind}"))
             else:
-                entries += _rules_of_text(bound)
+                entries += [
+                    (value, unit, words, "", f"prompt:{at}")
+                    for at, line in enumerate(bound.split("\n"), start=1)
+                    for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
+                ]
         return cls(
             subjects=subjects,
             cells=cells,
             free=_index_free_facts([fact for fact in facts if not fact.instrument]),
             rules=_index(entries),
-            series=MappingProxyType(
-                {
-                    name: Series(
-                        instrument=name,
-                        interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
-                        times=tuple(sorted(bars)),
-                        close=tuple(bars[at] for at in sorted(bars)),
-                    )
-                    for name, bars in shown.items()
-                    if len(bars) > 1
-                }
-                | {bars.instrument: bars for bars in series}
-            ),
+            series=MappingProxyType(stated | {bars.instrument: bars for bars in series}),
             benchmark=benchmark,
             completeness=completeness,
             prompts=tuple(rule for rule in rules if isinstance(rule, str)),
@@ -303,10 +297,11 @@ def _index_free_facts(facts: Sequence[Fact]) -> FreeFacts:
         sizes = set()
         for fact in members:
             named = words | content_words(fact.field.replace("_", " "))
+            rising = not UP.isdisjoint(fact.field[-40:].lower().split()[-2:])
             for value, unit in _values_of(fact):
                 sizes.add(abs(value))
                 # -1 for a negative value, 1 if the last words of the field's name mean a rise, else 0
-                direction = -1 if value < 0 else _field_sign(fact.field[-40:])
+                direction = -1 if value < 0 else int(rising)
                 entries.append((value, unit, named, fact.id, direction, at, falling))
         for number in numbers:
             size = abs(number.value)
@@ -320,25 +315,11 @@ def _index_free_facts(facts: Sequence[Fact]) -> FreeFacts:
     return FreeFacts(free, named_by, ids, ints[0], ints[1], np.array(decreases, bool))
 
 
-@lru_cache(maxsize=1 << 14)
-def _field_sign(field_name: str) -> int:
-    return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
-
-
 @lru_cache(maxsize=1 << 12)
 def _read_note(note: str) -> tuple[bool, tuple[PrintedNumber, ...]]:
     """Return whether a note mentions a decrease, and its numbers; cached, because rounds share their briefings."""
     text = note[:_LONGEST_NOTE]
     return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
-
-
-@lru_cache(maxsize=256)
-def _rules_of_text(text: str) -> tuple[Entry, ...]:
-    return tuple(
-        (value, unit, words, "", f"prompt:{at}")
-        for at, line in enumerate(text.split("\n"), start=1)
-        for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
-    )
 
 
 @lru_cache(maxsize=1 << 12)

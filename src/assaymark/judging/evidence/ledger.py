@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import ContextIndex, DecisionNumbers, own_numbers, owners_of
@@ -156,7 +155,7 @@ def _match_fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
         return None
     free = material.free
     at, rule = match_free(free, around, subject_words(around)), "free-fact"
-    if at is None and from_row is None and not around.number.bare and significant(around.number) >= 2:
+    if at is None and from_row is None and not around.number.bare and significant(around.number.quote) >= 2:
         wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
         at, rule = match_free(free, around, wide), "free-fact-in-sentence"
     return from_row if at is None else Ruling("supported", rule, (free.ids[at],))
@@ -164,7 +163,7 @@ def _match_fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
 
 def _is_coarse_threshold(around: NumberContext) -> bool:
     """Return True for a round threshold, as in "falls more than 5%", which would match some 5 % by chance."""
-    return around.conditional and significant(around.number) < 3
+    return around.conditional and significant(around.number.quote) < 3
 
 
 def _find_in_context(material: ContextIndex, around: NumberContext) -> Ruling | None:
@@ -177,7 +176,7 @@ def _find_in_context(material: ContextIndex, around: NumberContext) -> Ruling | 
         size, reach = reading.size, reading.size * _EXACT
         for facts in (free, cells):
             values = facts.values
-            for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
+            for at in values.sizes(reading).all_near(size, reach):
                 if (
                     direction_fits(free, at, around)
                     if facts is free
@@ -209,7 +208,7 @@ def chance_corrected(
             continue
         material = materials.get(contexts.get(item.decision, ""))
         row = -1 if material is None else material.subjects.rows.get(item.subject, -1)
-        if material is not None and row >= 0 and material.cells.bounds[row] < material.cells.bounds[row + 1]:
+        if material is not None and row >= 0 and material.cells.of_cell[material.cells.parts[row]]:
             strata[material.subjects.ids, item.unit, _decimals(item.quote)].append((item, material, row))
     if not (n := sum(map(len, strata.values()))):
         raise NotMeasurableError("chance agreement is undefined: no number is about an instrument with facts")
@@ -226,16 +225,16 @@ def chance_corrected(
             items, cells = [members[at][0] for at in places], members[places[0]][1].cells
             triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_first_reading, items)]
             rate, size, half = (np.array(column)[:, None] for column in zip(*triples, strict=True))
-            starts = [item.quote[:4] for item in items]
-            signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in starts]
+            heads = [item.quote[:4] for item in items]
+            signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads]
             sign = np.array(signs)[:, None]
             stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
             plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
             hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus))
-            hits |= (plus | minus) & cells.depth[None, :]
+            hits |= (plus | minus) & np.array([label.depth for label in cells.of_cell], dtype=bool)[None, :]
             counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
-            totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
-            agrees[places] = totals
+            starts, stops = np.array([(part.start, part.stop) for part in cells.parts]).T
+            agrees[places] = counts[:, stops] > counts[:, starts]
         index = np.arange(len(subjects))
         observed += int(agrees[index, subjects].sum())
         shuffled = rng.permuted(np.tile(subjects, (permutations, 1)), axis=1)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,10 @@ class Values:
         size = np.abs(plain)
         unmarked = np.where(np.isnan(rate), size, np.nan)
         return cls(rate, plain, plain.tolist(), Sizes(np.abs(rate)), Sizes(size), Sizes(unmarked))
+
+    def sizes(self, reading: UnitReading, *, money: bool = False) -> Sizes:
+        """Return the absolute values that a reading is compared with; an amount of money is no rate."""
+        return self.unmarked if money else self.rate_size if reading.as_rate else self.plain_size
 
 
 @lru_cache(maxsize=1024)
@@ -328,7 +332,7 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 
 @dataclass(frozen=True, slots=True)
 class NumberContext:
-    """The linguistic context of one number."""
+    """The linguistic context of one number, and its place: its index in a text, and spans of sentence and clause."""
 
     number: PrintedNumber
     words: frozenset[str]
@@ -338,7 +342,10 @@ class NumberContext:
     rows: tuple[int, ...]
     default: int
     direction: int
-    place: NumberSpan
+    read: ParsedText
+    at: int
+    sentence: tuple[int, int]
+    clause: tuple[int, int]
 
     @property
     def lower(self) -> frozenset[str]:
@@ -348,13 +355,13 @@ class NumberContext:
     @property
     def wide(self) -> frozenset[str]:
         """The content words of the whole sentence."""
-        words = self.place.read.sentence_at(self.number.start).words
-        return frozenset(filter(is_content, words.forms[slice(*words.within(*self.place.sentence))]))
+        words = self.read.sentence_at(self.number.start).words
+        return frozenset(filter(is_content, words.forms[slice(*words.within(*self.sentence))]))
 
     @property
     def conditional(self) -> bool:
         """True if the number is a threshold in a condition, not a reported value."""
-        before = self.place.read.text[max(0, self.number.start - 2) : self.number.start].strip()
+        before = self.read.text[max(0, self.number.start - 2) : self.number.start].strip()
         return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(
             without_spans(self.lead)[-_CONDITION_REACH:]
         )
@@ -362,7 +369,7 @@ class NumberContext:
     @property
     def nearby(self) -> frozenset[int]:
         """The instruments named in the sentence, except those in other segments that contain another number."""
-        read, (start, end) = self.place.read, self.place.sentence
+        read, (start, end) = self.read, self.sentence
         here = _segment(read.text, self.number.start, start, end)
         sentence = read.sentence_at(self.number.start)
         rows = set()
@@ -375,18 +382,9 @@ class NumberContext:
     @property
     def numbers_in_clause(self) -> int:
         """The number of numbers in the clause, counted up to three."""
-        left, right = self.place.clause
-        neighbours = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
+        left, right = self.clause
+        neighbours = self.read.numbers[max(0, self.at - 1) : self.at + 2]
         return sum(left <= other.start and other.end <= right for other in neighbours)
-
-
-class NumberSpan(NamedTuple):
-    """The location of a number: its text, its index there, and the spans of its sentence and clause."""
-
-    read: ParsedText
-    at: int
-    sentence: tuple[int, int]
-    clause: tuple[int, int]
 
 
 class _NumberSentence:
@@ -477,18 +475,13 @@ class ParsedText:
             if nearest >= 0 and starts[nearest] >= window[0]:
                 rows = (mentions[nearest].row,)
         default = self.headers.row_at(number.start)
+        rows = rows if default < 0 or default in rows else (*rows, default)
+        horizons = frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
+        horizons |= sentence.spoken.within(left, right)
+        direction = _direction(number, lead, trail)
         return NumberContext(
-            number,
-            forms,
-            lead,
-            trail,
-            frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
-            | sentence.spoken.within(left, right),
-            rows if default < 0 or default in rows else (*rows, default),
-            default,
-            direction=_direction(number, lead, trail),
-            place=NumberSpan(self, at, window, clause),
-        )
+            number, forms, lead, trail, horizons, rows, default, direction, self, at, window, clause
+        )  # fmt: skip
 
 
 def without_spans(words: list[str]) -> list[str]:

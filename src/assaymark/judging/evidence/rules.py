@@ -73,9 +73,9 @@ class _Token(NamedTuple):
 
 def is_plain_statement(material: ContextIndex, around: NumberContext, label: FieldLabel) -> bool:
     """Return True if the sentence around a number only states that this field of the subject equals the number."""
-    place = around.place
-    text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
-    if place.read.pieces.uncut(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
+    read, (start, end), (left, right) = around.read, around.sentence, around.clause
+    text = read.text
+    if read.pieces.uncut(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
     # Only the words of a horizon may follow the number.
     if not all(word in _BEHIND or word in _WINDOW or word in _SPAN or word[0].isdigit() for word in around.trail):
@@ -138,10 +138,9 @@ def is_plain_statement(material: ContextIndex, around: NumberContext, label: Fie
 
 def _tokens(around: NumberContext) -> list[_Token]:
     """Split the sentence into names, horizons, numbers and single words, in order."""
-    place = around.place
-    start, end = place.sentence
-    sentence = place.read.sentence_at(around.number.start)
-    tokens = [_Token(number.start, number.end, "", "number") for number in numbers_in(place.read.numbers, start, end)]
+    start, end = around.sentence
+    sentence = around.read.sentence_at(around.number.start)
+    tokens = [_Token(number.start, number.end, "", "number") for number in numbers_in(around.read.numbers, start, end)]
     tokens += [
         _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
     ]
@@ -193,19 +192,9 @@ def readings(number: PrintedNumber, *, percent_of_plain: bool = False) -> tuple[
 
 
 @lru_cache(maxsize=1 << 12)
-def _digits(quote: str) -> int:
+def significant(quote: str) -> int:
+    """Count the significant digits of a printed number."""
     return len("".join(c for c in normalise_width(quote) if c in "0123456789").lstrip("0")) or 1
-
-
-def significant(number: PrintedNumber) -> int:
-    """Count the significant digits printed."""
-    return _digits(number.quote)
-
-
-def find_by_size(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
-    """Find the indices of the values that agree with a reading in absolute value, by bisection."""
-    index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
-    return index.all_near(reading.size, reading.half)
 
 
 def sign_fits(around: NumberContext, value: float, signed: bool, depth: bool) -> bool:
@@ -243,15 +232,14 @@ def match_cell(material: ContextIndex, around: NumberContext) -> Ruling | None:
     for row in around.rows:
         part = cells.parts[row]
         for order, reading in enumerate(read if part.start < part.stop else ()):
-            index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
-            for cell in index.near(reading.size, reading.half, part):
+            for cell in values.sizes(reading, money=money).near(reading.size, reading.half, part):
                 label = cells.of_cell[cell]
                 if not sign_fits(around, values.printed[cell], label.signed, label.depth):
                     continue
                 tier = tier_of(label, around, cells.horizons[row])
                 if (around.number.bare or order > 0) and not label.kinds & around.words:
                     continue
-                if (tier > 0 or significant(around.number) >= 3) and tier > best:
+                if (tier > 0 or significant(around.number.quote) >= 3) and tier > best:
                     best, ruling = tier, Ruling("supported", _ROW_RULES[tier], (cells.ids[cell],), row)
     return ruling
 
@@ -281,7 +269,7 @@ def direction_fits(free: FreeFacts, at: int, around: NumberContext) -> bool:
 
 def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberContext) -> list[int]:
     """Find values that match a reading's size, and values without a unit that equal a percentage as printed."""
-    hits = find_by_size(values, reading, money=around.number.unit == "usd")
+    hits = values.sizes(reading, money=around.number.unit == "usd").all_near(reading.size, reading.half)
     if reading.as_rate:
         hits += values.unmarked.all_near(reading.size * 100, reading.half * 100)
     return hits
@@ -360,12 +348,12 @@ def _match_spread(material: ContextIndex, around: NumberContext) -> Ruling | Non
         left, right = cells.parts[first], cells.parts[other]
         place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
         for at in range(left.start, left.stop):
-            label = cells.labels[cells.label[at]]
+            label = cells.of_cell[at]
             there = place.get(int(cells.label[at]))
             if there is None or label.kinds & _RELATIVE:
                 continue
             tier = tier_of(label, around, cells.horizons[first])
-            if tier == 0 or (tier == 1 and significant(around.number) < 3):
+            if tier == 0 or (tier == 1 and significant(around.number.quote) < 3):
                 continue
             rate, plain = cells.values.rate, cells.values.plain
             difference = float(rate[at] - rate[there]), float(plain[at] - plain[there])
@@ -390,7 +378,7 @@ def _match_combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
         return None
     words = subject_words(around)
-    if not words or (significant(around.number) < 2 and around.number.unit != "bps"):
+    if not words or (significant(around.number.quote) < 2 and around.number.unit != "bps"):
         return None
     edges = np.flatnonzero(np.diff(free.note, prepend=-1, append=-2)).tolist()
     shown = 0
@@ -427,7 +415,7 @@ def _match_bars(material: ContextIndex, around: NumberContext) -> Ruling | None:
         used = (f"series:{series.instrument}",)
         if not around.horizons and around.number.unit != "usd" and _is_movement(around):
             # to the last bar from the first or, for a number with three or more digits, from any
-            starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
+            starts = series.close[:-1] if significant(around.number.quote) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
             if any(_is_difference(around, (change, change), ordered=True) for change in gaps):
                 return Ruling("derivable", "return-shown", used, row)
@@ -459,7 +447,7 @@ def _is_movement(around: NumberContext) -> bool:
     """Return True if the number describes a movement and has enough digits: two for a rate, three for an amount."""
     least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
     moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
-    return moved and significant(around.number) >= least
+    return moved and significant(around.number.quote) >= least
 
 
 _FACTORS = (1.0, 100.0, 0.01)
@@ -493,11 +481,12 @@ def contradiction(material: ContextIndex, around: NumberContext) -> Ruling | Non
     if material.benchmark in around.nearby - {row} and not label.kinds & material.subjects.words[material.benchmark]:
         return None
     # Nor if the number occurs in the prompt or in a free fact, about any subject.
-    number = around.number
-    if any(find_by_size(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
+    number, free = around.number, material.free.values
+    read = readings(number, percent_of_plain=True)
+    if any(free.sizes(reading).all_near(reading.size, reading.half) for reading in read):
         return None
     size = abs(number.value) / number.scale
-    half = number.step / number.scale * HALF if significant(number) >= _FINE else 0.0
+    half = number.step / number.scale * HALF if significant(number.quote) >= _FINE else 0.0
     for truth in {size * factor for factor in _FACTORS}:
         reach = (half * truth / size if size else 0.0) + truth * 1e-12
         for printed in map(_printed_sizes, material.prompts):

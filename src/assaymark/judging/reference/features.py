@@ -20,7 +20,7 @@ from assaymark.judging.arithmetic_oracle import LIMITS, QuantityCheck, reconcile
 from assaymark.judging.evidence import BORNE_OUT, ContextIndex, DecisionNumbers, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import OrderOutcome, ParsedDecision, order_outcome, read_decision
-from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, style_of, token_count
+from assaymark.prompting import JUDGED_KINDS, Row, cells, read_material, read_tables, sections, style_of, token_count
 from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
 
 Features = Mapping[str, Any]
@@ -335,8 +335,6 @@ def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], state: 
     return DecisionNumbers.of(dict.fromkeys(entries))
 
 
-Row = Mapping[str, str]
-
 MOST_CLAIMS: Final = 40
 """Maximum number of claims in a built-in judge's ledger, evenly spaced over the record."""
 
@@ -379,30 +377,16 @@ def read_steps(text: str) -> tuple[ShownStep, ...]:
                 raise InputError("prompt", [Problem("step", f"its first line is not a step's (got {lines[0][:60]!r})")])
             steps.append((lines, [], ()))
         elif steps and section.label == "outcomes":
-            steps[-1] = (*steps[-1][:2], _tables(lines).get("outcomes", ()))
+            steps[-1] = (*steps[-1][:2], read_tables(lines)[0].get("outcomes", ()))
         elif steps and section.label in JUDGED_KINDS:
             steps[-1][1].append((section.label, section.content))
     shown = []
     for lines, texts, outcomes in steps:
         _, number, day = cells(lines[0])
-        cash = [float(line.partition("\t")[2]) for line in lines if line.startswith("cash\t")]
-        shown.append(ShownStep(int(number), day, _tables(lines[1:]), cash[0] if cash else None, tuple(texts), outcomes))
+        tables, others = read_tables(lines[1:])
+        cash = next((float(line[1]) for line in others if line[0] == "cash"), None)
+        shown.append(ShownStep(int(number), day, tables, cash, tuple(texts), outcomes))
     return tuple(shown)
-
-
-def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
-    """Parse the tables in some lines, by name."""
-    tables: dict[str, tuple[Row, ...]] = {}
-    at = 0
-    while at < len(lines):
-        if lines[at].startswith("table\t"):
-            _, size, name = cells(lines[at])
-            head = cells(lines[at + 1])
-            body = lines[at + 2 : at + 2 + int(size)]
-            tables[name] = tuple(dict(zip(head, cells(line), strict=True)) for line in body)
-            at += 1 + int(size)
-        at += 1
-    return tables
 
 
 @lru_cache(maxsize=8)

@@ -10,24 +10,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Any, Final, Literal
 
-from assaymark.engine.calls import Message, Text
+from assaymark.engine.calls import Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, ContextIndex, numeric_ledger
 from assaymark.judging.prompts import PlannedCall, shared_text
 from assaymark.judging.season import plans
 from assaymark.judging.season import record as rec
-from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
+from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, LookaheadCheck, ScoringPlan
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
-from assaymark.prompting import Parsed, PromptTemplate, choice, fence, prompt_template
+from assaymark.judging.season.scoring import JudgeScore, judge_score, weighted_mean
+from assaymark.prompting import Parsed, PromptTemplate, ReplyState, choice, fence, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, Outcome, grouped, record
-
-if TYPE_CHECKING:
-    from assaymark.judging.season.scoring import HorizonGrades
 
 HORIZON_TEMPLATE: Final = "horizon-v1.txt"
 OUTCOME_TEMPLATE: Final = "outcome-v1.txt"
@@ -40,9 +38,50 @@ def season_template(name: str) -> PromptTemplate:
     return prompt_template("assaymark.judging.season", name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class GradedPart:
+    """One part of a split horizon with its call and the state of the reply."""
+
+    first: int
+    last: int
+    tokens: int
+    over: bool
+    call_key: str
+    state: ReplyState
+    first_key: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of steps."""
+        return self.last - self.first + 1
+
+
+@record
+class HorizonGrades:
+    """One judge's grades of one agent's horizon in one trial, given before any outcome was shown."""
+
+    agent: str
+    judge: str
+    family: str
+    trial: int
+    horizon: str
+    grader: str
+    state: ReplyState
+    parts: tuple[GradedPart, ...]
+    reason: str | None = None
+    reasoning: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    data_reliability: float | None = None
+    claims: tuple[HorizonClaim, ...] = ()
+    lookahead_check: LookaheadCheck | None = None
+    lookahead_reason: str = ""
+    verdict: str = ""
+    summary: str = ""
+
+
+@dataclass(slots=True, eq=False)
 class HorizonTask:
-    """One judge's trial on one agent's horizon: one call per part of the horizon, in sequence."""
+    """One judge's trial on one agent's horizon: a call for each part, with the notes on the one before."""
 
     agent: str
     horizon: str
@@ -51,10 +90,60 @@ class HorizonTask:
     plan: ScoringPlan
     judge: JudgeSpec
     trial: int
+    graded: list[GradedPart] = field(default_factory=list)
+    read: list[Parsed[HorizonAnswer]] = field(default_factory=list)
+
+    def next_call(self) -> PlannedHorizon | None:
+        """Plan the call for the next part; None after the last part, or after a reply without an answer."""
+        last = self.read[-1] if self.read else None
+        if len(self.read) == len(self.parts) or (last is not None and last.answer is None):
+            return None
+        part, before = self.parts[len(self.read)], last.answer.notes if last is not None and last.answer else None
+        notes = part.at < part.of
+        shown = _messages(_system(self.plan, part.of > 1, notes), part, self.mandate, before)
+        form = plans.horizon_form(self.plan, part.first, part.last, notes)
+        return PlannedCall.of(self.judge, self.trial, shown, season_template(HORIZON_TEMPLATE), part, form)
+
+    def take(self, read: Parsed[HorizonAnswer], key: str, first_key: str = "") -> None:
+        """Add the answer to the next call; ``first_key`` is that of a first call whose reply was no JSON."""
+        part = self.parts[len(self.read)]
+        self.read.append(read)
+        self.graded.append(GradedPart(part.first, part.last, part.tokens, part.over, key, read.state, first_key))
+
+    def grades(self) -> HorizonGrades:
+        """Return the grades of the whole horizon: means over its parts, weighted by their steps."""
+        if self.next_call() is not None:
+            problem = f"has {len(self.parts)} parts to answer (got {len(self.read)})"
+            named = f"{self.judge.name} on {self.agent}, trial {self.trial}"
+            raise InputError("horizon grades", [Problem(named, problem)])
+        end, fields = self.read[-1], dict[str, Any]()
+        if end.answer is None:
+            place = f"part {len(self.read)} of {len(self.parts)}: " if len(self.parts) > 1 else ""
+            fields = {"reason": f"{place}{end.reason}"}
+        else:
+            answers = [read.answer for read in self.read if read.answer is not None]
+            failed = [answer for answer in answers if answer.lookahead_check == "fail"]
+            sizes = [part.size for part in self.graded]
+
+            def mean(points: Iterable[int]) -> float:
+                return weighted_mean(list(zip(points, sizes, strict=True)))
+
+            fields = {
+                "reasoning": {name: mean(one.reasoning[name] for one in answers) for name in end.answer.reasoning},
+                "evidence": {name: mean(one.evidence[name] for one in answers) for name in end.answer.evidence},
+                "data_reliability": mean(answer.data_reliability for answer in answers),
+                "claims": tuple(claim for answer in answers for claim in answer.claims),
+                "lookahead_check": "fail" if failed else "pass",
+                "lookahead_reason": " ".join(answer.lookahead_reason for answer in failed or [end.answer]).strip(),
+                "verdict": end.answer.verdict,
+                "summary": end.answer.summary,
+            }
+        about = self.agent, self.judge.name, self.judge.family, self.trial, self.horizon, grader_version(self.plan)
+        return HorizonGrades(*about, end.state, tuple(self.graded), **fields)
 
 
-PlannedHorizon = PlannedCall[tuple[HorizonTask, HorizonPart], HorizonAnswer]
-"""A call that shows one part of a horizon, for a task."""
+PlannedHorizon = PlannedCall[HorizonPart, HorizonAnswer]
+"""A call that shows one part of a horizon."""
 PlannedOutcome = PlannedCall[HorizonPart, tuple[int, str]]
 """A call that shows one part of a horizon with its outcomes."""
 PlannedProbe = PlannedCall[tuple[str, tuple[str, ...]], tuple[str, str]]
@@ -83,28 +172,17 @@ def judge_texts(plan: ScoringPlan) -> dict[str, str]:
 
 
 def horizon_tasks(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET
-) -> list[HorizonTask]:
-    """Make a task for every agent's horizon, judge (if it is a model) and trial, in this order."""
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET,
+    once: bool = False,
+) -> list[HorizonTask]:  # fmt: skip
+    """Make a task for every agent's horizon, judge (if it is a model) and trial (the first, if ``once``), in order."""
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
         for parts in [rec.split_horizon(horizon, budget)]
         for judge in judges
-        for trial in range(1, judge.trials + 1)
+        for trial in range(1, 1 + (1 if once else judge.trials))
     ]
-
-
-def next_call(task: HorizonTask, answered: Sequence[Parsed[HorizonAnswer]] = ()) -> PlannedHorizon | None:
-    """Plan the call for the next part, given the replies on the previous parts; None if no call is left."""
-    if len(answered) >= len(task.parts) or any(read.answer is None for read in answered):
-        return None
-    part = task.parts[len(answered)]
-    before = answered[-1].answer.notes if answered and answered[-1].answer else None
-    notes = part.at < part.of
-    shown = _messages(_system(task.plan, part.of > 1, notes), part, task.mandate, before)
-    form = plans.horizon_form(task.plan, part.first, part.last, notes)
-    return PlannedCall.of(task.judge, task.trial, shown, season_template(HORIZON_TEMPLATE), (task, part), form)
 
 
 def _messages(
@@ -159,6 +237,15 @@ def rubric_text(parts: Iterable[plans.SubComponent], axis: str) -> str:
     )
 
 
+@record
+class OutcomeGrade:
+    """The result of the outcome call: points if ``state`` is ok, else the reason why there are none."""
+
+    state: ReplyState
+    outcome: float | None = None
+    reason: str | None = None
+
+
 def outcome_calls(
     grades: HorizonGrades, horizon: Horizon, outcomes: Iterable[Outcome], judge: JudgeSpec, plan: ScoringPlan,
     budget: int = BUDGET,
@@ -191,8 +278,22 @@ def outcome_calls(
     return planned
 
 
+def outcome_grade(calls: Sequence[PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
+    """Combine the replies to the outcome calls of one judge and trial, weighted by the steps of their parts."""
+    if not replies or len(replies) != len(calls):
+        what = f"one for each of {len(calls)} parts is needed (got {len(replies)})"
+        raise InputError("outcome", [Problem("replies", what)])
+    reads = [call.read(reply) for call, reply in zip(calls, replies, strict=True)]
+    answers = [read.answer for read in reads if read.answer is not None]
+    if len(answers) < len(reads):
+        bad = next(read for read in reads if read.answer is None)
+        return OutcomeGrade(bad.state, None, bad.reason)
+    points = weighted_mean([(grade, call.about.size) for (grade, _), call in zip(answers, calls, strict=True)])
+    return OutcomeGrade("ok", points, " ".join(reason for _, reason in answers))
+
+
 def probe_calls(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET, once: bool = False
 ) -> list[PlannedProbe]:
     """Plan an author probe for every agent, judge and trial. A split horizon is represented by its first part."""
     options = tuple(sorted(horizons))
@@ -212,7 +313,7 @@ def probe_calls(
         planned += [
             PlannedCall.of(judge, trial, shown, template, (author, options), form)
             for judge in judges
-            for trial in range(1, judge.trials + 1)
+            for trial in range(1, 1 + (1 if once else judge.trials))
         ]
     return planned
 
@@ -254,6 +355,18 @@ class LedgerDisagreement:
     def strict(self) -> int:
         """The number of claims that the judge calls contradicted and the numbers support."""
         return self.table.get("contradicted", {}).get("supported", 0)
+
+
+@record
+class HorizonScore:
+    """One judge's score of one agent: the grades, their caps by the numeric ledger, the outcome, the composite."""
+
+    grades: HorizonGrades
+    capped: tuple[CappedPart, ...]
+    disagreement: LedgerDisagreement | None
+    outcome: OutcomeGrade | None
+    score: JudgeScore | None
+    grader: str
 
 
 def horizon_ledgers(
@@ -320,6 +433,28 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
     )
     counts = {state: dict(table[state]) for state in sorted(table)}
     return LedgerDisagreement(counts, misquoted, unnoticed, len(claims))
+
+
+def horizon_score(
+    grades: HorizonGrades, plan: ScoringPlan, horizon: Horizon | None = None, ledger: HorizonLedger | None = None,
+    outcome: OutcomeGrade | None = None,
+) -> HorizonScore:  # fmt: skip
+    """Compute the score from one judge's grades, capped by the numeric ledger, with the outcome if there is one.
+
+    Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points is
+    recorded, but its share is redistributed as if there were no outcome.
+    """
+    if grades.grader != grader_version(plan):
+        problem = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"
+        raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", problem)])
+    if grades.state != "ok":
+        return HorizonScore(grades, (), None, outcome, None, grades.grader)
+    caps = cap_evidence(grades.evidence, ledger)
+    evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
+    points = outcome.outcome if outcome else None
+    score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
+    compared = None if horizon is None or ledger is None else ledger_disagreement(grades.claims, horizon, ledger)
+    return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 
 def find_quotation(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:

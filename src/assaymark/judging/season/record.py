@@ -18,7 +18,16 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_for, blinding_names, company_names
 from assaymark.judging.prompts import ACTION_NUMBERS, decision_blocks, hidden, kept_names
 from assaymark.judging.season.plans import MOST_NOTE_TOKENS
-from assaymark.prompting import fence, judged_rationales, moment, number_text, refuse_future, row, token_count
+from assaymark.prompting import (
+    fence,
+    judged_rationales,
+    moment,
+    number_text,
+    refuse_future,
+    row,
+    table_lines,
+    token_count,
+)
 from assaymark.records import Action, Agent, Constraint, Context, Decision, Fact, Outcome, Rationale, sha256_text
 
 AuditState = Literal["replaced", "kept"]
@@ -57,12 +66,6 @@ class MarketLines:
     def __post_init__(self) -> None:
         shown = "\n".join(table_lines("market", ("symbol", *self.columns), self.rows))
         object.__setattr__(self, "text", shown)
-
-
-def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Render a table with its name, size and header, one line per row; empty if it has no rows."""
-    body = [row(cells) for cells in rows]
-    return [row(("table", str(len(body)), name)), row(head), *body] if body else []
 
 
 NO_MARKET = MarketLines((), ())

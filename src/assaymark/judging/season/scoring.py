@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Real
 from statistics import median
 from typing import Any, Literal
 
-from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, cap_evidence
-from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
-from assaymark.judging.season.record import Horizon
-from assaymark.prompting import Parsed, ReplyState
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.quantiles import t_quantile
-from assaymark.records import IDENTICAL, CallFacts, duplicates, record
-
-TimeState = Literal["ok", "no measured time"]
+from assaymark.records import IDENTICAL, duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +29,13 @@ class DecisionTime:
     seconds: float | None
     measured: int
     left_out: int
-    state: TimeState
 
 
-def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
-    """Compute the median of the measured times of an agent's usable decisions, one attempt each."""
-    every = list(calls)
-    seconds = [call.seconds for call in every if call.timing_source == "measured" and call.seconds is not None]
-    if not seconds:
-        return DecisionTime(None, 0, len(every), "no measured time")
-    return DecisionTime(float(median(seconds)), len(seconds), len(every) - len(seconds), "ok")
+def decision_time(seconds: Iterable[float | None]) -> DecisionTime:
+    """Compute the median of the measured times of an agent's usable decisions, one attempt each; None if unmeasured."""
+    every = list(seconds)
+    known = [each for each in every if each is not None]
+    return DecisionTime(float(median(known)) if known else None, len(known), len(every) - len(known))
 
 
 Band = Literal["strong", "mixed", "weak"]
@@ -132,14 +122,14 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComp
     unknown = [name for name in sub_scores if name not in names]
     problems += [Problem(name, f"no part of this axis (its parts: {', '.join(names)})") for name in unknown]
     scores = check_points("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
-    return _weighted_mean([(scores[part.name], part.weight) for part in parts])
+    return weighted_mean([(scores[part.name], part.weight) for part in parts])
 
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
     """Compute process quality: the mean of temporal consistency and portfolio discipline, weighted as in reasoning."""
     scores = check_points("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
-    return _weighted_mean([(scores[name], weights[name]) for name in plans.PROCESS])
+    return weighted_mean([(scores[name], weights[name]) for name in plans.PROCESS])
 
 
 def composite(
@@ -172,7 +162,7 @@ def composite(
     points = {"reasoning": reasoning, "evidence": evidence, "process": process}
     scores = check_points("composite", points if outcome is None else {**points, "outcome": outcome})
     shares = _plan(plan).composite.shares(outcome=outcome is not None)
-    return _weighted_mean([(scores[name], share) for name, share in shares.items()])
+    return weighted_mean([(scores[name], share) for name, share in shares.items()])
 
 
 def judge_score(
@@ -226,7 +216,7 @@ def total_score(
     if efficiency is None or not share:
         return middle
     quick = check_points("total_score", {"efficiency": efficiency})["efficiency"]
-    return _weighted_mean([(middle, HIGHEST - share), (quick, share)])
+    return weighted_mean([(middle, HIGHEST - share), (quick, share)])
 
 
 def efficiency(
@@ -287,7 +277,7 @@ def _plan(plan: ScoringPlan | None) -> ScoringPlan:
     return plans.load_scoring() if plan is None else plan
 
 
-def _weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
+def weighted_mean(pairs: Sequence[tuple[float, float]]) -> float:
     """Compute the weighted mean of (score, weight) pairs, clipped to the range of the scores."""
     scores = [score for score, _ in pairs]
     # fsum rounds once, which keeps the mean monotone; the quotient may still exceed the range by rounding.
@@ -322,167 +312,6 @@ def _is_number(value: Any) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-@record
-class GradedPart:
-    """One part of a split horizon with its call and the state of the reply."""
-
-    first: int
-    last: int
-    tokens: int
-    over: bool
-    call_key: str
-    state: ReplyState
-    first_key: str = ""
-
-    @property
-    def size(self) -> int:
-        """The number of steps."""
-        return self.last - self.first + 1
-
-
-@record
-class HorizonGrades:
-    """One judge's grades of one agent's horizon in one trial, given before any outcome was shown."""
-
-    agent: str
-    judge: str
-    family: str
-    trial: int
-    horizon: str
-    grader: str
-    state: ReplyState
-    parts: tuple[GradedPart, ...]
-    reason: str | None = None
-    reasoning: Mapping[str, float] = field(default_factory=dict)
-    evidence: Mapping[str, float] = field(default_factory=dict)
-    data_reliability: float | None = None
-    claims: tuple[HorizonClaim, ...] = ()
-    lookahead_check: plans.LookaheadCheck | None = None
-    lookahead_reason: str = ""
-    verdict: str = ""
-    summary: str = ""
-
-
-@record
-class OutcomeGrade:
-    """The result of the outcome call: points if ``state`` is ok, else the reason why there are none."""
-
-    state: ReplyState
-    outcome: float | None = None
-    reason: str | None = None
-
-
-@record
-class HorizonScore:
-    """One judge's score of one agent: the grades, their caps by the numeric ledger, the outcome, the composite."""
-
-    grades: HorizonGrades
-    capped: tuple[asking.CappedPart, ...]
-    disagreement: asking.LedgerDisagreement | None
-    outcome: OutcomeGrade | None
-    score: JudgeScore | None
-    grader: str
-
-
-def horizon_round(
-    tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]
-) -> tuple[list[PlannedHorizon], list[HorizonGrades]]:
-    """Return the next call of each unfinished task and the grades of the finished ones, in task order."""
-    due: list[PlannedHorizon] = []
-    grades: list[HorizonGrades] = []
-    for task in tasks:
-        asked: list[tuple[PlannedHorizon, Parsed[HorizonAnswer]]] = []
-        while (planned := asking.next_call(task, [read for _, read in asked])) is not None:
-            reply = reply_to(planned.call.key)
-            if reply is None:
-                due.append(planned)
-                break
-            asked.append((planned, planned.read(reply)))
-        else:
-            grades.append(horizon_grades(task, asked))
-    return due, grades
-
-
-def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Parsed[HorizonAnswer]]]) -> HorizonGrades:
-    """Combine the replies to the calls of a task, in the order of the parts."""
-    named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
-    problems = [
-        Problem(named, f"call {at} is not that for part {at}")
-        for at, (call, _) in enumerate(asked, start=1)
-        if call.about[0] != task or call.about[1].at != at
-    ]
-    if asking.next_call(task, [read for _, read in asked]) is not None:
-        problems.append(Problem(named, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
-    if problems:
-        raise InputError("horizon grades", problems)
-    end = asked[-1][1]
-    parts = tuple(
-        GradedPart(part.first, part.last, part.tokens, part.over, call.call.key, read.state)
-        for call, read in asked
-        for _, part in [call.about]
-    )
-    fields: dict[str, Any]
-    if end.answer is None:
-        place = f"part {len(asked)} of {len(task.parts)}: " if len(task.parts) > 1 else ""
-        fields = {"reason": f"{place}{end.reason}"}
-    else:
-        answers = [read.answer for _, read in asked if read.answer is not None]
-        failed = [answer for answer in answers if answer.lookahead_check == "fail"]
-        sizes = [part.size for part in parts]
-
-        def mean(points: Iterable[int]) -> float:
-            return _weighted_mean(list(zip(points, sizes, strict=True)))
-
-        fields = {
-            "reasoning": {name: mean(answer.reasoning[name] for answer in answers) for name in end.answer.reasoning},
-            "evidence": {name: mean(answer.evidence[name] for answer in answers) for name in end.answer.evidence},
-            "data_reliability": mean(answer.data_reliability for answer in answers),
-            "claims": tuple(claim for answer in answers for claim in answer.claims),
-            "lookahead_check": "fail" if failed else "pass",
-            "lookahead_reason": " ".join(answer.lookahead_reason for answer in failed or [end.answer]).strip(),
-            "verdict": end.answer.verdict,
-            "summary": end.answer.summary,
-        }
-    about = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, asking.grader_version(task.plan))
-    return HorizonGrades(*about, end.state, parts, **fields)
-
-
-def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
-    """Combine the replies to the outcome calls of one judge and trial, weighted by the steps of their parts."""
-    if not replies or len(replies) != len(calls):
-        what = f"one for each of {len(calls)} parts is needed (got {len(replies)})"
-        raise InputError("outcome", [Problem("replies", what)])
-    reads = [call.read(reply) for call, reply in zip(calls, replies, strict=True)]
-    answers = [read.answer for read in reads if read.answer is not None]
-    if len(answers) < len(reads):
-        bad = next(read for read in reads if read.answer is None)
-        return OutcomeGrade(bad.state, None, bad.reason)
-    points = _weighted_mean([(grade, call.about.size) for (grade, _), call in zip(answers, calls, strict=True)])
-    return OutcomeGrade("ok", points, " ".join(reason for _, reason in answers))
-
-
-def horizon_score(
-    grades: HorizonGrades, plan: ScoringPlan, horizon: Horizon | None = None, ledger: HorizonLedger | None = None,
-    outcome: OutcomeGrade | None = None,
-) -> HorizonScore:  # fmt: skip
-    """Compute the score from one judge's grades, capped by the numeric ledger, with the outcome if there is one.
-
-    Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points is
-    recorded, but its share is redistributed as if there were no outcome.
-    """
-    if grades.grader != asking.grader_version(plan):
-        problem = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"
-        raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", problem)])
-    if grades.state != "ok":
-        return HorizonScore(grades, (), None, outcome, None, grades.grader)
-    caps = cap_evidence(grades.evidence, ledger)
-    evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
-    points = outcome.outcome if outcome else None
-    score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
-    compared = None if horizon is None or ledger is None else asking.ledger_disagreement(grades.claims, horizon, ledger)
-    return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 
 # The noise floor. Two things are repeated: the agent's decision on identical input, which measures the agent's noise,
@@ -599,12 +428,6 @@ class SeasonRow:
     last: int | None = None
 
 
-def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> BandStanding:
-    """Compute the agreement of one contestant's judges, as the bands of their composites."""
-    named = check_points("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
-    return contested_band([*named.values()], plan)
-
-
 def season_table(
     contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> tuple[SeasonRow, ...]:
@@ -615,7 +438,7 @@ def season_table(
     points = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
     check_points("season_table", points, problems)
     graded = [contestant for contestant in contestants if contestant.composites and contestant.answered]
-    agreements = [agreement_row(contestant.name, contestant.composites, plan=rules) for contestant in graded]
+    agreements = [contested_band([*contestant.composites.values()], rules) for contestant in graded]
     quick: list[float | None] = [None] * len(graded)
     if rules.efficiency.weight:
         quick = efficiency([row.median for row in agreements], [one.seconds for one in graded], plan=rules)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import partial
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -17,22 +16,11 @@ import numpy as np
 from assaymark.benchmark.market import TRAINING_END, BenchMarket, is_index
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.benchmark.replies import prompt_tables
-from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
+from assaymark.market import CLASS_NAMES, class_index, group_correlations, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.report.blocks import (
-    Columns,
-    Figure,
-    Group,
-    Inline,
-    Linked,
-    Page,
-    Panels,
-    Prose,
-    Section,
-    Table,
-    bold,
-    plot,
-)
+    Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold, plot,
+)  # fmt: skip
 from assaymark.report.charts.canvas import NARROW, WIDE, csv_text, paths_text, view
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
@@ -74,7 +62,7 @@ def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[
     tradable = Counter(CLASS_NAMES[item.asset_class] for item in history.listings if not is_index(item))
     training = prices.days <= TRAINING_END
     rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
-    pairs = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
+    pairs = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP)
     first = closes[np.argmax(np.isfinite(closes), axis=0), np.arange(closes.shape[1])]
     lines = (100.0 * closes / first)[shown]
     classes = [
@@ -102,11 +90,7 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
     figure = plot("held", title, "A full bar is all instruments of the column.", draw, desc, width=WIDE, table=table)
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
-    between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
-    ends = np.cumsum([0, *(sizes for _, sizes in groups)])
-    for at, to in product(range(len(groups)), repeat=2):
-        some = apart[ends[at] : ends[at + 1], ends[to] : ends[to + 1]]
-        between[at, to] = np.nanmean(some) if np.isfinite(some).any() else np.nan
+    between = group_correlations(pairs, np.repeat(np.eye(len(groups)), [sizes for _, sizes in groups], axis=0))
     title, answer = "Which instruments move together?", _correlated(names, between)
     draw = partial(correlation_map, groups, pairs, False)
     caption = (
@@ -251,9 +235,6 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
     sections = []
     for at, window in enumerate(index.run.windows, 1):  # the date on which its instruments were most volatile
         shown = max(map(window.known, window.decisions), key=lambda state: np.mean([x.volatility for x in state.lines]))
-        means = shown.between.copy()
-        for own, line in enumerate(shown.lines_by_class):
-            means[own, own] = np.nan if line.intra is None else line.intra
         tables = []
         for name, (columns, rows) in prompt_tables(shown).items():  # columns of numbers are set to the right
             cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
@@ -265,7 +246,7 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
         names = [clean(line.asset_class, 24).replace("_", " ") for line in shown.lines_by_class]
-        chart = _between(f"s{at}", names, means)
+        chart = _between(f"s{at}", names, shown.between)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )

@@ -418,7 +418,7 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     table = b.Table(columns, tuple(rows), summary="", stacked=True, style="map")
     sections = (order_grid_section(index), held.anchor_section(index), held.style_section(index),
                 held.contamination_section(index))  # fmt: skip
-    return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
+    return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map", styles=("claim-map.css",))
 
 
 MOST = 14

@@ -11,7 +11,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from assaymark.claims import kind_of
+from assaymark.claims import kind_of, scope_words
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -244,13 +244,15 @@ def _ranks_words(index: RunIndex, dimension: str) -> str:
 def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
     """Each cut between tiers on the overall score as a sentence: what holds for all above against all below."""
     groups, orders = tiers(index, AGGREGATE), supported_orders(index, AGGREGATE)
+    families = index.get("panel.families")
     by_pair, sentences = {v.claim.subjects: v for v in index.on(AGGREGATE, "pair")}, list[QuotedSentence]()
     for cut in range(1, len(groups) if names_allowed(index) else 1):
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(agent, other) for agent in above for other in below]
         conditions = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
         level = t.weakest(orders[pair] for pair in pairs)
-        on = "on the" + max((by_pair[pair].claim.statement.rpartition(" on the")[2] for pair in pairs), key=len)
+        scope = max((scope_words(families, by_pair[pair].other_judges) for pair in pairs), key=len)
+        on = f"on {score_words(AGGREGATE)}{scope}."
         first = [v for v in index.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         SeasonMaterial, agent_measurements, record_notes, season_material, season_notes, stated_book,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_measures import (
-        SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
-        probe_measurements, season_comparisons, season_findings, season_orders, season_people, season_totals,
+        SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, probe_measurements,
+        season_comparisons, season_findings, season_orders, season_people, season_totals,
         table_measurements, words_written,
     )  # fmt: skip
     from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded

@@ -28,7 +28,7 @@ from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.metrology.measure_orders import level_measurements
 from assaymark.notebook import Part, Result
-from assaymark.plan import toml_value
+from assaymark.plan import toml_text
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.index import ALL, QUESTIONS
@@ -82,18 +82,15 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
     judges = list(options.get("judge") or ())
     if wrong := [name for name in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", name)]:
         raise InputError("--model", [Problem(name, "a model is named provider/name") for name in wrong])
-    lines = ['version = "2"']
+    plan: dict[str, Any] = {"version": "2"}
     for table, names in _TABLES.items():
-        values = {
-            field: tuple(one) if isinstance(one := options.get(name), list) else one for name, field in names.items()
-        }
-        fields = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _toml_lines(fields)
-        lines += ["", f"[{table}]", *rows] if table and rows else rows
+        values = {field: options[name] for name, field in names.items() if options.get(name) not in (None, [], ())}
+        fields = {field: str(value) if isinstance(value, Path) else value for field, value in values.items()}
+        plan |= {table: fields} if table else fields
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
     args = {field: options[name] for field, name in of_model.items() if options.get(name) is not None}
     for kind, chosen in (("models", models), ("judges", judges)):
-        counts = Counter[str]()
+        entries, counts = list[dict[str, Any]](), Counter[str]()
         for model in chosen:
             called = model_name(model)
             counts[called] += 1
@@ -101,18 +98,18 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             # its family: the provider or, on a server of the user's own, the name of the model
             provider, _, rest = model.partition("/")
             hosted = provider in ("openai-chat", "http", "python", "inspect", "reference")
-            family, more = model_name(rest) if hosted else provider, dict[str, object]()
+            entry = {"name": name, "model": model, "family": model_name(rest) if hosted else provider}
             if kind == "models" and provider == "reference":
-                family = name.lower()
+                entry["family"] = name.lower()
             elif kind == "models" and not is_outside(model):
-                temperature = options.get("temperature")
-                if temperature is None:  # 0 as in the protocol, unless the provider's newest models accept none
-                    temperature = None if model.startswith(TAKES_NONE) else 0.0
-                elif temperature < 0:
-                    temperature = None
-                more = {"temperature": temperature, "args": args or None}
-            lines += ["", f"[[{kind}]]", *_toml_lines({"name": name, "model": model, "family": family, **more})]
-    return "\n".join(lines) + "\n", "the command line"
+                # 0 as in the protocol, unless the provider's newest models accept none
+                usual = None if model.startswith(TAKES_NONE) else 0.0
+                temperature = usual if options.get("temperature") is None else options["temperature"]
+                entry |= {} if temperature is None or temperature < 0 else {"temperature": temperature}
+                entry |= {"args": args} if args else {}
+            entries.append(entry)
+        plan |= {kind: entries} if entries else {}
+    return toml_text(plan), "the command line"
 
 
 def default_folder(options: Mapping[str, Any]) -> Path:
@@ -133,10 +130,6 @@ def model_name(model: str) -> str:
     if model.startswith(PREFIX):
         return model.removeprefix(PREFIX).capitalize()
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
-
-
-def _toml_lines(values: Mapping[str, object]) -> list[str]:
-    return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -293,8 +286,10 @@ def _decide_run(
         ranked.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
     if episodes is not None and answers is not None:
         measurements += measure.rank_measurements(locked, episodes, answers)
-    rules = boards.BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
-    verdicts, leaderboards = boards.decide_benchmark(measurements, ranked, rules, locked.plan_hash)
+    verdicts, leaderboards = boards.decide_benchmark(
+        measurements, ranked, locked.plan_hash, plan.inference, agreed=plan.agreed, convention=plan.convention,
+        preregistered=locked.preregistered, families=locked.families,
+    )  # fmt: skip
     store, basis = Store(folder), {"plan": locked.plan_hash}
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from assaymark.agents import llm
-from assaymark.claims.season_plan import FEWEST_BARS, Season
-from assaymark.engine import CallSpec, Ledger, Model, Reply, Text
+from assaymark.claims.season_plan import FEWEST_BARS, Season, period_of
+from assaymark.engine import Ledger, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import check_ready
@@ -37,7 +37,7 @@ from assaymark.records import (
     canonical_json,
     grouped,
 )
-from assaymark.workflow.ask import agent_engine, budget_of, run_all
+from assaymark.workflow.ask import PlannedDecision, agent_engine, budget_of, run_all
 from assaymark.workflow.run_folder import RunFolder
 
 INTERVAL_S: Final = 86_400
@@ -269,17 +269,20 @@ def _series_written(series: Series) -> tuple[str, str]:
 AgentDay = tuple[AgentSpec, Context, str]
 """One agent on one day, with the id of its context."""
 
-DayCall = tuple[AgentDay, int, CallSpec]
-"""An agent, the trial, and the call."""
 
-
-def agent_calls(season: Season, agent_day: AgentDay, shared: DayMaterial) -> list[DayCall]:
-    """Return the calls to an agent about one day, one for each replicate."""
-    spec, context, _ = agent_day
+def agent_calls(season: Season, day: date, agent_day: AgentDay, shared: DayMaterial) -> list[PlannedDecision]:
+    """Return the planned decisions of an agent about one day, one for each replicate."""
+    spec, context, context_id = agent_day
     # An external agent is sent the context as JSON, as in a study.
     shown = llm.envelope_of(context) if is_outside(spec.model) else llm.season_message(agent_sections(shared, context))
-    trials = range(1, season.replicates + 1)
-    return [(agent_day, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
+    week = period_of(str(day), "week")
+    return [
+        PlannedDecision(
+            spec, llm.DecisionKey(season.name, week, trial, context_id), context,
+            llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial),
+        )
+        for trial in range(1, season.replicates + 1)
+    ]  # fmt: skip
 
 
 def ask_agents(
@@ -287,11 +290,11 @@ def ask_agents(
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
-    calls, live = [call for each in agents for call in agent_calls(season, each, shared)], season.market.live
+    planned, live = [item for each in agents for item in agent_calls(season, day, each, shared)], season.market.live
     advice = f"every day and reply so far is kept in {folder.path}; run the same command to resume"
     # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
-    looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
+    looked_at = [(item.spec.name, item.call) for item in planned if live or item.call.model.startswith(_ADDRESSES)]
     pending = {*ledger.pending([call.key for _, call in looked_at])}
     for name, call in looked_at:
         if call.key in pending and name not in absent and call.model in models:
@@ -299,13 +302,13 @@ def ask_agents(
                 check_ready(models[call.model], call)
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
-    specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
+    calls = [item.call for item in planned if item.spec.name not in absent]
     engine = agent_engine(season.engine, (spec for spec, _, _ in agents))
-    summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
+    summary = run_all(ledger, calls, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {advice}")
     failed = {failure.key: failure.reason for failure in summary.failed}
-    replies = dict(ledger.replies([call.key for _, _, call in calls]))
+    replies = dict(ledger.replies([item.call.key for item in planned]))
     budget, stopped = budget_of(models), {}
     if live and summary.stopped and not (budget is not None and budget.stopped):
         # providers that stopped answering: a live season continues without them
@@ -313,28 +316,23 @@ def ask_agents(
     elif summary.stopped or summary.left:
         reason = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
         raise ModelError(f"{reason}; {advice}", retryable=True)
-    for (spec, _, _), _, call in calls:
-        reason = stopped.get(provider_of(call.model), "")
-        if reason and call.key not in replies:
-            absent[spec.name] = reason
+    for item in planned:
+        reason = stopped.get(provider_of(item.call.model), "")
+        if reason and item.call.key not in replies:
+            absent[item.spec.name] = reason
     if len(absent) == len(agents):
         reason = "; ".join(dict.fromkeys(absent.values()))
         raise ModelError(f"no agent could be called on {day} ({reason}); {advice}", retryable=True)
-    batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()
-    decisions = []
-    for (spec, context, context_id), trial, call in calls:
-        reply = replies.get(call.key)
-        lost = reply is None and spec.name in absent
-        if reply is None:
-            reason = absent.get(spec.name) or failed.get(call.key, "no reply")
-            reply = Reply(reason, call.model, finish="failed")
-        usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
-        cost = prices.cost_of(call.model, *usage, call.key in batched)
-        place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
-        base = llm.decision_of(spec, context, place, reply, call.key, cost)
+    batched, decisions = ledger.batches.answered_in_batches(replies), []
+    for item in planned:
+        (name, trial), key = (item.spec.name, item.place.number), item.call.key
+        lost = key not in replies and name in absent
+        reason = absent.get(name) or failed.get(key, "no reply")
+        reply = replies.get(key) or Reply(reason, item.call.model, finish="failed")
+        base = item.decision(reply, prices, key in batched)
         raw = None if lost else base.call.raw_object  # no call was made
         decision = replace(
-            base, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
+            base, record_id=f"{season.name}-{day}-{name}{'' if trial == 1 else f'-r{trial}'}",
             episode_id=f"{season.name}-{day}", replicate=trial, flags=(*base.flags, llm.ABSENT) if lost else base.flags,
             call=replace(base.call, seconds=None, timing_source="absent", raw_object=raw),
             provenance=Provenance(source="assaymark season"),

@@ -230,7 +230,7 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
     start = Account(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
     shared, agent_days = _day_contexts(season, day, agents, settled)
-    return [call for each in agent_days for _, _, call in agent_calls(season, each, shared)]
+    return [item.call for each in agent_days for item in agent_calls(season, day.date, each, shared)]
 
 
 def open_run(folder: RunFolder) -> LockedSeason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -16,18 +16,18 @@ from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging import PlannedCall
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask
-from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.record import Horizon, StepRecord
-from assaymark.judging.season.scoring import (
-    HIGHEST,
+from assaymark.judging.season.calls import (
     GradedPart,
     HorizonGrades,
+    HorizonLedger,
+    HorizonTask,
     OutcomeGrade,
-    horizon_round,
     horizon_score,
     outcome_grade,
 )
+from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.record import Horizon, StepRecord
+from assaymark.judging.season.scoring import HIGHEST
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import CommandResult
 from assaymark.prompting import Parsed, ReplyState
@@ -114,26 +114,14 @@ class SeasonAsker:
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """Return the grades of all tasks, requested part by part; a task without a usable reply has grades too."""
-        graded_by: dict[int, HorizonGrades] = {}
-        while len(graded_by) < len(tasks):
-            due: list[asking.PlannedHorizon] = []
-            for at, task in enumerate(tasks):
-                if at not in graded_by:  # records that are graded are not parsed again in later rounds
-                    planned, graded = horizon_round([task], self.replies.get)
-                    due += planned
-                    if graded:
-                        graded_by[at] = graded[0]
-            self.ask(due, unusable_of(due))
-        again = self.seconds  # a part whose second call counts has the key of that call
-        for at, result in graded_by.items():
-            parts = (
-                replace(part, call_key=again[part.call_key], first_key=part.call_key)
-                if part.call_key in again
-                else part
-                for part in result.parts
-            )
-            graded_by[at] = replace(result, parts=tuple(parts))
-        return [graded_by[at] for at in range(len(tasks))]
+        while due := [(task, planned) for task in tasks if (planned := task.next_call()) is not None]:
+            planned_calls = [planned for _, planned in due]
+            self.ask(planned_calls, unusable_of(planned_calls))
+            for task, planned in due:
+                key = planned.call.key
+                again = self.seconds.get(key)  # a part whose second call counts has the key of that call
+                task.take(planned.read(self.replies[key]), again or key, key if again else "")
+        return [task.grades() for task in tasks]
 
     def guesses(self, probes: Sequence[Probe]) -> list[rows.SeasonGuess]:
         """Return the author guesses of the probes."""
@@ -191,18 +179,29 @@ def season_tasks(
 ) -> list[tuple[SeasonPart, HorizonTask]]:
     """Return a task for every part and judge: whole records in all trials of the judge, other parts in one."""
     judges, budget = season.model_judges, season.judging.token_budget
-    once = [judge.model_copy(update={"trials": 1}) for judge in judges]
-    tasks = []
-    for part in parts:
-        panel = judges if part.scope == "whole" else once
-        tasks += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, panel, plan, budget)]
-    return tasks
+    return [
+        (part, task)
+        for part in parts
+        for task in asking.horizon_tasks({part.agent: part.horizon}, judges, plan, budget, once=part.scope != "whole")
+    ]
+
+
+def outcomes_after(
+    material: SeasonMaterial, tasks: Sequence[tuple[SeasonPart, HorizonTask]], graded: Sequence[HorizonGrades]
+) -> list[list[asking.PlannedOutcome]]:
+    """Return the outcome calls that follow the grades of each task: of whole records, once these have grades."""
+    plan, budget = material.scoring, material.season.judging.token_budget
+    return [
+        asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
+        if part.scope == "whole" and grades.state == "ok"
+        else []
+        for (part, task), grades in zip(tasks, graded, strict=True)
+    ]
 
 
 def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     """Return the author probes: of every whole record, and of every period in which all agents decided."""
     judges, budget = season.model_judges, season.judging.token_budget
-    once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     probes: dict[tuple[str, str], Probe] = {}
     agents = {part.agent for part in parts}
     by_period: dict[str, dict[str, Horizon]] = {}
@@ -211,7 +210,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
             by_period.setdefault(part.period, {})[part.agent] = part.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
-            for probe in asking.probe_calls(horizons, once if period else judges, budget):
+            for probe in asking.probe_calls(horizons, judges, budget, once=bool(period)):
                 probes.setdefault((probe.about[0], probe.call.key), (probe, period))
     return list(probes.values())
 
@@ -322,19 +321,14 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
             stand = store.read(rows.GRADES), store.read(rows.GUESSES)
             return CommandResult(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
-        parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
+        parts, plan = season_parts(material), material.scoring
         note("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
             check_plan_hash(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
             graded = asker.grades([task for _, task in planned])
-            outcome_calls = [
-                asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
-                if part.scope == "whole" and grades.state == "ok"
-                else []
-                for (part, task), grades in zip(planned, graded, strict=True)
-            ]
+            outcome_calls = outcomes_after(material, planned, graded)
             asker.ask([planned for calls in outcome_calls for planned in calls])
             grades = []
             for (part, _), result, calls in zip(planned, graded, outcome_calls, strict=True):
@@ -457,27 +451,21 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)
     material = season_material(folder, stored)
-    season, parts = stored.season, season_parts(material)
-    plan, budget = material.scoring, season.judging.token_budget
-    tasks = season_tasks(parts, season, plan)
-    graded, outcomes = [], []
+    season, parts, calls = stored.season, season_parts(material), list[CallSpec]()
+    tasks = season_tasks(parts, season, material.scoring)
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
-        for part, task in tasks:
-            reads: list[Parsed[plans.HorizonAnswer]] = []
-            while (planned := asking.next_call(task, reads)) is not None:
-                graded.append(planned.call)
+        for _, task in tasks:
+            while (planned := task.next_call()) is not None:
+                calls.append(planned.call)
                 # The calls of a record in one part do not depend on replies.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Parsed("ok", _ANSWER) if reply is None else planned.read(reply))
-            if part.scope == "whole":
-                judge = task.judge
-                grader = asking.grader_version(task.plan)
-                grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
-                planned_outcomes = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
-                outcomes += [planned.call for planned in planned_outcomes]
-    probes = season_probes(parts, season)
-    stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
+                task.take(Parsed("ok", _ANSWER) if reply is None else planned.read(reply), "")
+    outcomes = outcomes_after(material, tasks, [task.grades() for _, task in tasks])
+    stages = {
+        "grades": calls, "outcomes": [planned.call for some in outcomes for planned in some],
+        "author identification": [probe.call for probe, _ in season_probes(parts, season)],
+    }  # fmt: skip
     estimate = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         estimate = estimate.with_note(

@@ -6,11 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations, product
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -37,12 +37,12 @@ from assaymark.judging.season.scoring import (
 from assaymark.metrology import measure_orders, measure_panel, measure_people
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import excess_replies, missing_shares
-from assaymark.metrology.kappa import spearman_columns
+from assaymark.metrology.kappa import contingency, spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, MissingLimits, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
-from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement, grouped
+from assaymark.records import AGGREGATE, JSON, Measurement, grouped
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -56,7 +56,6 @@ from assaymark.workflow.tracks.season_records import SeasonGrade, SeasonGuess, S
 if TYPE_CHECKING:
     from assaymark.metrology.datasheet import Datasheet
 
-V = TypeVar("V")
 Composites = Mapping[str, Mapping[str, float]]
 """The composite by agent and judge; judges without a usable grade are left out."""
 
@@ -84,20 +83,17 @@ def season_findings(
     names = [agent.name for agent in season.agents]
     lacking, left_out = replies_lacking(judged.grades, names, season.missing)
     grades = [grade for grade in judged.grades if grade.judge not in left_out]
-    scores = season_scores(judged.grades, names, left_out)
-    times, flagged, silent = {}, [], set()
-    for agent in scores.agents:
+    times, flagged, active = {}, [], []
+    for agent in names:
         steps = material.steps.get(agent, ())
         seconds = [step.seconds for step in steps if not is_unanswered(step.decision)]
-        if not seconds:
-            silent.add(agent)
-        times[agent] = decision_time(
-            CallFacts(seconds=second, timing_source="absent" if second is None else "measured") for second in seconds
-        )
+        active += [agent] if seconds else []  # agreement on an empty record says nothing about judges
+        times[agent] = decision_time(seconds)
         for step in steps:
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
-    totals = season_totals(scores, times, plan, silent)
+    scores, of_active = (season_scores(judged.grades, some, left_out) for some in (names, active))
+    totals = season_totals(scores, times, plan, of_active)
     families, tokens = {agent.name: agent.family for agent in season.agents}, words_written(material)
     earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table if row.total is not None]) > 1
@@ -168,34 +164,41 @@ def replies_lacking(
     return lacking, left_out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SeasonScores:
     """The scores of a season's judges by agent, and then by judge, trial, period or replicate."""
 
     agents: tuple[str, ...]
     families: Mapping[str, str]
     records: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
-    composites: Composites
     periods: Mapping[str, Composites]
     replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
-    states: Mapping[tuple[str, str], ReplyState | Literal["left out"]]
+    states: Mapping[tuple[str, str], ReplyState | Literal["left out"]] = field(default_factory=dict)
 
     @property
     def judges(self) -> tuple[str, ...]:
         """The names of the judges."""
         return tuple(self.families)
 
+    @cached_property
+    def composites(self) -> Composites:
+        """The composite of every agent by every judge, averaged over trials."""
+        return {
+            agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
+            for agent, row in self.records.items()
+        }
+
 
 def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
     """Arrange the grades of ``agents`` as scores; judges in ``left_out`` have none."""
-    chosen = (grade for grade in grades if grade.agent in agents)
-    rows = sorted(chosen, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
-    complete: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
-    parts: dict[str, dict[tuple[Any, Any], dict[str, list[float]]]] = {
-        scope: defaultdict(lambda: defaultdict(list)) for scope in ("period", "replicate")
-    }
+    records: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    points: dict[tuple[str, Any, Any, str], list[float]] = defaultdict(list)  # scope, two keys within it, and judge
     states: dict[tuple[str, str], ReplyState | Literal["left out"]] = {}
-    for entry in rows:
+    families: dict[str, str] = {}
+    for entry in sorted(grades, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent)):
+        families[entry.judge] = entry.family
+        if entry.agent not in records:
+            continue
         score, out = entry.score.score, entry.judge in left_out
         if entry.scope == "whole":
             state = entry.score.grades.state
@@ -203,28 +206,16 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         if score is None or out:
             continue
         if entry.scope == "whole":
-            complete[entry.agent][entry.judge][entry.trial] = score
+            records[entry.agent][entry.judge][entry.trial] = score
         else:
-            key = (entry.period, entry.agent) if entry.scope == "period" else (entry.agent, entry.replicate)
-            parts[entry.scope][key][entry.judge].append(score.composite)
+            keys = (entry.period, entry.agent) if entry.scope == "period" else (entry.agent, entry.replicate)
+            points[entry.scope, *keys, entry.judge].append(score.composite)
     means: dict[str, dict[Any, dict[Any, dict[str, float]]]] = {"period": {}, "replicate": {}}
-    for scope, groups in parts.items():
-        for (outer, inner), row in groups.items():
-            means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
+    for (scope, outer, inner, judge), given in points.items():
+        means[scope].setdefault(outer, {}).setdefault(inner, {})[judge] = fmean(given)
+    states = {key: state for key, state in states.items() if key[1] not in records[key[0]]}
     periods = dict(sorted(means["period"].items()))
-    states = {key: state for key, state in states.items() if key[1] not in complete[key[0]]}
-    families = {grade.judge: grade.family for grade in rows}
-    return SeasonScores(
-        tuple(agents), families, complete, mean_composites(complete), periods, means["replicate"], states
-    )  # fmt: skip
-
-
-def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
-    """Return the composite of every agent by every judge, averaged over trials."""
-    return {
-        agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
-        for agent, row in scores.items()
-    }
+    return SeasonScores(tuple(agents), families, records, periods, means["replicate"], states)
 
 
 def words_written(material: SeasonMaterial) -> Tokens:
@@ -242,14 +233,13 @@ def words_written(material: SeasonMaterial) -> Tokens:
 
 @dataclass(frozen=True, eq=False)
 class SeasonTotals:
-    """The totals of a season, with the noise floors for comparing them."""
+    """Totals of a season with the noise floors for comparing them; ``active`` are scores without silent agents."""
 
     scores: SeasonScores
+    active: SeasonScores
     plan: ScoringPlan
     times: Mapping[str, DecisionTime]
-    agents: Mapping[str, NoiseFloor]
-    silent: Collection[str]
-    active: SeasonScores
+    floors: Mapping[str, NoiseFloor]
     panel: NoiseFloor
     single: NoiseFloor
     trials: int
@@ -259,7 +249,7 @@ class SeasonTotals:
         rows = [
             Contestant(
                 agent, {judge: points for judge, points in row.items() if judge not in gone}, self.times[agent].seconds,
-                self.agents[agent], agent not in self.silent,
+                self.floors[agent], agent in self.active.agents,
             )
             for agent, row in self.scores.composites.items()
         ]  # fmt: skip
@@ -280,37 +270,26 @@ class SeasonTotals:
 
 
 def season_totals(
-    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, silent: Collection[str] = ()
+    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, active: SeasonScores | None = None
 ) -> SeasonTotals:
     """Compute the totals of a season, with noise floors from replicate decisions and repeated gradings."""
-    floors = {}
+    active, floors = active or scores, {}
     for agent in scores.agents:  # the panel's median in each replicate that all judges of the agent graded
         runs = scores.replicates.get(agent, {})
         panel = {judge for row in runs.values() for judge in row}
         floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(runs.items()) if set(row) == panel]])
-
-    def active_only(rows: Mapping[str, V]) -> dict[str, V]:
-        return {agent: row for agent, row in rows.items() if agent not in silent}
-
-    # agreement on an empty record says nothing about judges
-    active = scores if not silent else replace(
-        scores, agents=tuple(name for name in scores.agents if name not in silent), records=active_only(scores.records),
-        composites=active_only(scores.composites), replicates=active_only(scores.replicates),
-        periods={name: active_only(row) for name, row in scores.periods.items()},
-    )  # fmt: skip
-    graded = [trials for row in active.records.values() for trials in row.values()]
-    least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
-    for agent in active.agents:
-        by_judge = active.records[agent].values()
-        common = set.intersection(*(set(trials) for trials in by_judge)) if by_judge else set()
-        gradings.append([median(trials[at].composite for trials in by_judge) for at in sorted(common)])
+    for row in active.records.values():
+        common = set.intersection(*map(set, row.values())) if row else set()
+        gradings.append([median(trials[at].composite for trials in row.values()) for at in sorted(common)])
+    graded = [trials for row in active.records.values() for trials in row.values()]
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
+    least = min(map(len, graded), default=1)
     together, single = (
         floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
         for floor in map(noise_floor, (gradings, singles))
     )
-    return SeasonTotals(scores, plan, times, floors, silent, active, together, single, least)
+    return SeasonTotals(scores, active, plan, times, floors, together, single, least)
 
 
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
@@ -333,7 +312,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
                 "graded": [agreement.lowest, agreement.highest],
                 "margin": min(abs(point - (bound - 0.5)) for point in points for bound in (bands.strong, bands.mixed)),
-                "reach": gap_floor(totals.agents[agent], totals.single, still, plan.ties.level),
+                "reach": gap_floor(totals.floors[agent], totals.single, still, plan.ties.level),
                 "first": row.first,
                 "last": row.last,
             }
@@ -371,7 +350,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             unit=POINTS,
         )  # fmt: skip
         subject = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-        yield _noise_item("season.noise", subject, totals.agents[agent], "replicates")
+        yield _noise_item("season.noise", subject, totals.floors[agent], "replicates")
     remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
         graded, others = totals.row(agent).state, [name for name in scores.records[agent] if name != judge]
@@ -424,7 +403,7 @@ def season_orders(
             return item
         high, low = item.labels["high"], item.labels["low"]
         lead = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
-        floor = gap_floor(totals.agents[high], totals.agents[low], totals.panel, totals.plan.ties.level)
+        floor = gap_floor(totals.floors[high], totals.floors[low], totals.panel, totals.plan.ties.level)
         state = ""
         if floor is None:
             state = "noise-unknown"
@@ -499,13 +478,11 @@ def kappa_measurement(
         return kappa(None, method=method, state=SINGLE if len(scores.judges) < 2 else MISSING)
     ratings = np.array([codes for _, codes in items])
     detail |= {"pairs": {}, "tables": {}}
-    for first, other in combinations(range(len(judges)), 2):
-        cells = np.zeros((size, size), dtype=np.int64)
-        np.add.at(cells, (ratings[:, first] - 1, ratings[:, other] - 1), 1)
-        pair = f"{judges[first]}|{judges[other]}"
-        detail["tables"][pair], detail["pairs"][pair] = cells.tolist(), None
+    for (at, first), (beside, other) in combinations(enumerate(judges), 2):
+        pair, table = f"{first}|{other}", contingency(ratings[:, at], ratings[:, beside], size)
+        detail["tables"][pair], detail["pairs"][pair] = table.tolist(), None
         with suppress(NotMeasurableError):
-            detail["pairs"][pair] = metrology.kappa_of_table(cells)
+            detail["pairs"][pair] = metrology.kappa_of_table(table)
     try:
         value = metrology.mean_pairwise_kappa(ratings, categories=size)
     except NotMeasurableError:
@@ -594,8 +571,10 @@ def judge_measurements(
                 authors, periods, points, rest = zip(*spoken, strict=True)
                 slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, LEVEL)
                 yield verbosity(
-                    slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
-                    level=LEVEL, unit="points per doubling", detail={"periods": slope.periods},
+                    slope.estimate, (len(spoken), "agents' periods"),
+                    "points per doubling of the length, within agents, against the median of the other judges; "
+                    "jackknife over periods", ends=(slope.low, slope.high), level=LEVEL, unit="points per doubling",
+                    detail={"periods": len(set(periods))},
                 )  # fmt: skip
                 continue
         yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")

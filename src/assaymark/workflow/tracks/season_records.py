@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
+from assaymark.judging.season.calls import HorizonScore
 from assaymark.judging.season.record import AuditState
-from assaymark.judging.season.scoring import HorizonScore
 from assaymark.prompting import ReplyState
 from assaymark.records import Evidence, Judgment, JudgmentStatus, record
-from assaymark.workflow.tables import EVIDENCE, Column, RecordTable, Store
+from assaymark.workflow.tables import EVIDENCE, RecordTable, Store, column_specs
 
 DELISTED: Final = "delisted"
 """The kind of a fill without an order: a delisted position, paid out at its last close without cost."""
@@ -134,50 +133,48 @@ class SeasonReplaced:
     why: str
 
 
-_TYPES: Final = {
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "Mapping[str, float]": pa.map_(pa.string(), pa.float64()),
-    "tuple[str, ...]": pa.list_(pa.string()),
-}
-"""Arrow types of columns by the types of fields; all others are strings."""
-
-
-def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> RecordTable[Any]:
-    """Return a table sorted by the fields in ``order``; its columns are ``names``, by default all fields."""
-
-    def column(field: str, declared: str) -> Column:
-        if declared.startswith("Mapping"):
-            return lambda row, _: sorted(getattr(row, field).items())
-        if declared.startswith("tuple"):
-            return lambda row, _: list(getattr(row, field))
-        return lambda row, _: getattr(row, field)
-
-    key, declared = attrgetter(*order.split()), kind.__annotations__
-    types = {field: str(declared[field]).removesuffix(" | None") for field in names.split() or declared}
-    columns = {field: (_TYPES.get(kind, pa.string()), column(field, kind)) for field, kind in types.items()}
-    return RecordTable(name, kind, columns | more, lambda row, _: key(row), flat)
-
-
-FILLS: Final[RecordTable[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
-REJECTIONS: Final[RecordTable[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
-NAVS: Final[RecordTable[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
-TIMES: Final[RecordTable[SeasonTime]] = _table("times", SeasonTime, "record_id")
+FILLS: Final = RecordTable(
+    "fills", SeasonFill,
+    column_specs("day agent record_id number:int symbol quantity:float price:float cost:float kind"),
+    sort=lambda row, _: (row.day, row.agent, row.kind, row.number), flat=True,
+)  # fmt: skip
+REJECTIONS: Final = RecordTable(
+    "rejections", SeasonRejection, column_specs("day agent record_id number:int symbol reason text quantity:float"),
+    sort=lambda row, _: (row.day, row.agent, row.number), flat=True,
+)  # fmt: skip
+NAVS: Final = RecordTable(
+    "navs", SeasonNav, column_specs("day agent state cash:float nav:float costs:float positions:floats stale:list"),
+    sort=lambda row, _: (row.day, row.agent),
+)  # fmt: skip
+TIMES: Final = RecordTable(
+    "times", SeasonTime, column_specs("record_id day agent replicate:int seconds:float"),
+    sort=lambda row, _: row.record_id, flat=True,
+)  # fmt: skip
 """The only table of a season that differs between equal runs, because it holds measured times."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
 """Values of baselines day by day; ``agent`` is the name of the baseline."""
 
-GRADES: Final[RecordTable[SeasonGrade]] = _table(
-    "grades", SeasonGrade, "scope period replicate agent judge trial",
-    "agent judge family scope period first last trial replicate steps", flat=False,
-    composite=(pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
+GRADES: Final = RecordTable(
+    "grades", SeasonGrade,
+    {
+        **column_specs("agent judge family scope period first last trial:int replicate:int steps:int"),
+        "composite": (pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
+    },
+    sort=lambda row, _: (row.scope, row.period, row.replicate, row.agent, row.judge, row.trial),
 )  # fmt: skip
-GUESSES: Final[RecordTable[SeasonGuess]] = _table(
-    "guesses", SeasonGuess, "author judge period trial", "author judge period state guess call_key trial options"
-)
-CHECKS: Final[RecordTable[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
-REPLACED: Final[RecordTable[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
+GUESSES: Final = RecordTable(
+    "guesses", SeasonGuess, column_specs("author judge period state guess call_key trial:int options:int"),
+    sort=lambda row, _: (row.author, row.judge, row.period, row.trial), flat=True,
+)  # fmt: skip
+CHECKS: Final = RecordTable(
+    "checks", SeasonCheck, column_specs("agent kind checks:int passed:int mismatches:list"),
+    sort=lambda row, _: (row.agent, row.kind), flat=True,
+)  # fmt: skip
+REPLACED: Final = RecordTable(
+    "replaced", SeasonReplaced, column_specs("agent name state count:int why"),
+    sort=lambda row, _: (row.agent, row.name, row.state), flat=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
