@@ -160,10 +160,10 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
         form = "YAML" if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text) else ""
         if form := "JSON" if text.lstrip().startswith("{") else form:
             message += f'; it looks like {form}, and has to be written as TOML: name = "value"'
-        raise InputError(source, [Problem("", f"not TOML: {message}")]) from None
+        raise InputError(source, [f"not TOML: {message}"]) from None
     except (ValueError, RecursionError):
         # The two other things the reader raises.
-        raise InputError(source, [Problem("", "not TOML: a number with too many digits, or tables too deep")]) from None
+        raise InputError(source, ["not TOML: a number with too many digits, or tables too deep"]) from None
 
 
 def read_model(kind: type[M], text: str, source: str) -> M:

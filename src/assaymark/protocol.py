@@ -464,6 +464,17 @@ class Study(Frozen):
         return tuple(judge for judge in self.judges if not judge.human)
 
     @property
+    def asked_judges(self) -> tuple[JudgeSpec, ...]:
+        """Every judge model that the study may call: those of the panel, and the held-out judge."""
+        probe = self.stability.probe
+        return self.model_judges if probe is None else (*self.model_judges, probe)
+
+    @property
+    def anchor_judges(self) -> tuple[JudgeSpec, ...]:
+        """The judge that scores a sample again under another rubric; empty without an anchor probe."""
+        return tuple(judge for judge in self.judges if self.anchor_probe and judge.name == self.anchor_probe.judge)
+
+    @property
     def cells_judged(self) -> tuple[DerivationKind, ...]:
         """The derivations of the plan other than honest, which are judged as controls."""
         return tuple(kind for kind in self.records.derivations if kind != "honest")

@@ -295,7 +295,7 @@ class FileRows:
         more = f" and {len(header) - 12} more" if len(header) > 12 else ""
         hint = f"; is it {close[0]!r}?" if close else ""
         shown = ", ".join(f"{title:.40}" for title in header[:12])
-        raise InputError(self.name, [Problem("", f"no column {name!r} (the file has {shown}{more}){hint}")])
+        raise InputError(self.name, [f"no column {name!r} (the file has {shown}{more}){hint}"])
 
 
 def read(

@@ -21,6 +21,20 @@ def clients() -> None:
         pytest.importorskip(name, reason=f"needs the client of {name} (extra: test)")
 
 
+@pytest.fixture
+def ran(capsys):
+    """``ran(*words, status=0)``: run a command, which ends with ``status``; its output, or its errors if it fails."""
+
+    def printed(*words, status: int = 0) -> str:
+        capsys.readouterr()
+        ended = main([*map(str, words)])
+        out, err = capsys.readouterr()
+        assert ended == status, err
+        return err if status else out
+
+    return printed
+
+
 @pytest.fixture(scope="session")
 def real(own_copy) -> Path:
     """The run folder of the real demo. Not to be changed."""

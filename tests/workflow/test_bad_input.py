@@ -51,7 +51,7 @@ READER = 'model = "reference/reader"'
 CLAIMS = STUDY.read_text().partition("[claims]")[2]
 
 
-def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp_path, capsys):
+def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp_path, ran, capsys):
     # of clusters that follow each other, twelve are needed, and these are six
     hopeless = ('test = "moderated-t"', 'cluster_order = "consecutive"')
     for changes, told in (
@@ -78,8 +78,7 @@ def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp
         assert not (imported / "study.lock").exists()
         assert not (imported / "plan.toml").exists()
     knowingly = edited(tmp_path, hopeless, ("level = 0.95", "level = 0.95\nallow_hopeless = true"))
-    assert main(["lock", str(knowingly), "--out", str(imported)]) == 0
-    assert "warning: " in capsys.readouterr().out
+    assert "warning: " in ran("lock", knowingly, "--out", imported)
     assert "make it with assaymark judge" in refused(["measure", imported], capsys)
 
 

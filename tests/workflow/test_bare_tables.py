@@ -18,7 +18,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from assaymark.cli import main
 from assaymark.engine import Ledger, map_chunks
 from assaymark.errors import InputError, PlanError, UnknownNameError
 from assaymark.metrology import alpha_report, icc
@@ -547,16 +546,15 @@ def test_the_plan_or_the_table_itself_names_dimensions(tmp_path):
     assert (found.read.dimensions, found.read.left) == (("score",), ())
 
 
-def test_dimensions_on_the_command_line(tmp_path, capsys):
+def test_dimensions_on_the_command_line(tmp_path, ran):
     path = str(written(tmp_path, make_rows()))
-    assert main(["measure", "--judgments", path]) == 1
-    told = capsys.readouterr().err
+    told = ran("measure", "--judgments", path, status=1)
     assert told.startswith(f"assaymark: {path}: header: which of the numeric columns are scores?")
     assert "--dimensions clarity,risk" in told
-    assert main(["measure", "--judgments", path, "--dimensions", "risk"]) == 0
-    assert "not used: clarity" in " ".join(capsys.readouterr().out.split())
-    assert main(["measure", "--judgments", path, "--dimensions", "clarity,tone,judge"]) == 1
-    assert "--dimensions tone: the table has no such column" in capsys.readouterr().err
+    assert "not used: clarity" in " ".join(ran("measure", "--judgments", path, "--dimensions", "risk").split())
+    assert "--dimensions tone: the table has no such column" in ran(
+        "measure", "--judgments", path, "--dimensions", "clarity,tone,judge", status=1
+    )
 
 
 # --- a folder of partitions, measured as the one table that it is -----------------------------------------------------
@@ -702,13 +700,13 @@ def test_options_that_do_not_go_together():
     assert [problem.where for problem in caught.value.problems] == ["--workers", "--ray", "--deadline"]
 
 
-def test_the_command_line(tmp_path, capsys, large):
+def test_the_command_line(tmp_path, ran, large):
     measure = ["measure", "--judgments", str(spread(tmp_path / "many", make_rows(clusters=3), parts=2))]
     out = tmp_path / "out"
-    assert main([*measure, "--dimensions", "clarity,risk", "--workers", "2", "--out", str(out)]) == 0
-    said = capsys.readouterr().out
+    said = ran(*measure, "--dimensions", "clarity,risk", "--workers", "2", "--out", out)
     assert f"scored by {len(PANEL)} judges" in said
     assert said.endswith(f"\nwritten to {out}\n")
     assert (out / "verdicts.json").is_file()
-    assert main([*measure, "--compute", "raj"]) == 1
-    assert capsys.readouterr().err.startswith("assaymark: unknown way to compute 'raj'. Did you mean 'ray'?")
+    assert ran(*measure, "--compute", "raj", status=1).startswith(
+        "assaymark: unknown way to compute 'raj'. Did you mean 'ray'?"
+    )

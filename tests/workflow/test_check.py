@@ -291,7 +291,7 @@ def conditions(stored: Mapping[str, Any]) -> set[str]:
     return {one["id"] for verdict in stored["verdicts"] for one in verdict["conditions"]}
 
 
-def test_a_plan_that_was_locked_first_lifts_the_cap_and_one_locked_later_does_not(tmp_path, capsys):
+def test_a_plan_that_was_locked_first_lifts_the_cap_and_one_locked_later_does_not(tmp_path, ran, capsys):
     plan, rows = tmp_path / "plan.toml", rows_of(items=12, judges=("gpt-4o", "claude-3", "llama-3"))
     plan.write_text(PLAN)
     late = written(tmp_path / "late.csv", rows)
@@ -316,8 +316,7 @@ def test_a_plan_that_was_locked_first_lifts_the_cap_and_one_locked_later_does_no
         (soon, ("--scale", "1..7"), "the plan says 1..5; leave out --scale, or change the plan"),
         (less, (), "judge claude-3 is in the plan and not in the table"),
     ):
-        assert main(["check", str(path), *locked, *options, "--out", str(tmp_path / "none")]) == 1
-        assert told in capsys.readouterr().err
+        assert told in ran("check", path, *locked, *options, "--out", tmp_path / "none", status=1)
         assert not (tmp_path / "none").exists()
 
 
@@ -421,27 +420,28 @@ def test_on_a_terminal_the_open_question_is_asked(answer, told, of, tmp_path, ca
     assert read["dimensions"] == (["clear"] if of == "scores" else ["score"])
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, monkeypatch):
+def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     path = written(tmp_path / "s.csv", rows_of())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine.txt").write_text("mine")
-    assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run")]) == 1
-    assert "run holds other files; give the table a folder of its own (--out)" in capsys.readouterr().err
-    assert main(["demo", "--out", str(tmp_path / "run")]) == 1
-    assert "run holds other files; give the demonstration a folder of its own (--out)" in capsys.readouterr().err
+    assert "run holds other files; give the table a folder of its own (--out)" in ran(
+        "check", path, "--scale", "1..5", "--out", tmp_path / "run", status=1
+    )
+    assert "run holds other files; give the demonstration a folder of its own (--out)" in ran(
+        "demo", "--out", tmp_path / "run", status=1
+    )
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
     out = tmp_path / "other"
     with monkeypatch.context() as patch:
         patch.setattr("assaymark.workflow.run_folder.replace_files", Mock(side_effect=OSError(28, "No space left")))
-        assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 1
+        ran("check", path, "--scale", "1..5", "--out", out, status=1)
     assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what it had begun"
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
         (["check"], "is a run folder, not a table"),
     ):  # fmt: skip
-        assert main([*map(str, words), str(out)]) == 1
-        assert told in capsys.readouterr().err
+        assert told in ran(*words, out, status=1)
 
 
 def crowd(*, per: int = 2, workers: int = 6) -> list[Row]:
@@ -698,11 +698,10 @@ def test_hostile_names_stay_text_on_every_page_and_in_the_terminal(tmp_path, cap
     assert document["read"]["clusters"] == 4
 
 
-def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, capsys):
+def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, ran):
     found = product(range(9), (("a", 1), ("b", 3), ("c", 4), ("d", 5)), ("gpt-4o", "claude-3"))
     rows = [{"item": item, "agent": agent, "judge": judge, "score": score} for item, (agent, score), judge in found]
-    assert main(["check", str(written(tmp_path / "s.csv", rows)), "--out", str(tmp_path / "run")]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(ran("check", written(tmp_path / "s.csv", rows), "--out", tmp_path / "run").split())
     assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
     assert "5.00 (no interval)" in text
     assert "judges agree on every answer; copies of one count as several: claude-3 and gpt-4o" in text
@@ -713,8 +712,7 @@ def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tm
     assert "Of 6 significant differences on the overall score, none was tested for own families and length." in pages
 
 
-def test_a_small_table_is_said_on_about_one_screen(tmp_path, capsys):
+def test_a_small_table_is_said_on_about_one_screen(tmp_path, ran):
     path = written(tmp_path / "s.csv", rows_of(items=20))
-    assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run")]) == 0
-    lines = capsys.readouterr().out.rstrip("\n").split("\n")
+    lines = ran("check", path, "--scale", "1..5", "--out", tmp_path / "run").rstrip("\n").split("\n")
     assert len(lines) <= 60

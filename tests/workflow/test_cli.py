@@ -26,12 +26,11 @@ NAMES = [name for places in COMMANDS.values() for name in places]
 OTHERS = {"check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data"}
 
 
-def test_no_command_of_a_study_is_missing_from_the_list_and_the_help_fits_a_screen(capsys):
+def test_no_command_of_a_study_is_missing_from_the_list_and_the_help_fits_a_screen(ran):
     made = {one.name or one.callback.__name__ for one in cli_study.app.registered_commands if one.callback}
     assert {name.rstrip("_") for name in made} == {*NAMES} - OTHERS
     assert ", ".join(sorted(IMPORTERS)) == cli_study.FORMATS
-    assert main(["--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = ran("--help").splitlines()
     assert len(lines) <= 51
     assert max(map(len, lines)) <= 80
     assert [name for name in NAMES if not any(line.startswith(f"  {name} ") for line in lines)] == []
@@ -55,22 +54,19 @@ def test_the_list_of_commands_loads_none_of_them():
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_the_command_is_installed_and_says_its_version(capsys):
+def test_the_command_is_installed_and_says_its_version(ran):
     done = subprocess.run([sys.executable, "-m", "assaymark", "--version"], capture_output=True, text=True, check=False)
-    assert main(["--version"]) == 0
-    assert done.stdout == capsys.readouterr().out == f"assaymark {__version__}\n"
+    assert done.stdout == ran("--version") == f"assaymark {__version__}\n"
 
 
-def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):
+def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, ran):
     for verb, said in (("judge", "(0 calls made now)"), ("measure", "measurements"), ("claim", "0 supported")):
-        assert main([verb, str(run)]) == 0
-        assert said in capsys.readouterr().out
+        assert said in ran(verb, run)
 
 
-def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(monkeypatch, capsys):
+def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(monkeypatch, ran, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-41")
-    assert main(["doctor"]) == 0
-    out = capsys.readouterr().out
+    out = ran("doctor")
     assert [word in out for word in ("OPENAI_API_KEY", "reference/auditor", "sk-canary-41")] == [True, True, False]
     assert {finding.what for finding in examine({})} >= {*CORE, "OPENAI_API_KEY", "FRED_API_KEY"}
     monkeypatch.setattr("assaymark.cli.start.CORE", ("duckdb", "nothing-41"))
@@ -81,13 +77,12 @@ def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(m
     assert "a package that assaymark needs is missing" in err
 
 
-def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, capsys):
+def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, ran):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("assaymark.cli.app", stop)
-    assert main(["demo"]) == 130
-    assert "run the same command again" in capsys.readouterr().err
+    assert "run the same command again" in ran("demo", status=130)
 
 
 # --- the help of each command -----------------------------------------------------------------------------------------
@@ -104,11 +99,10 @@ COMMANDS_IN_FULL = [
 WITHOUT_RESULT = {"serve", "bench", "season", "data", "skill"}  # and groups
 
 
-def test_the_help_of_each_command_fits_a_screen_and_ends_with_examples_that_are_understood(capsys):
+def test_the_help_of_each_command_fits_a_screen_and_ends_with_examples_that_are_understood(ran):
     """Every example in a help text parses without a usage error."""
     for words in COMMANDS_IN_FULL:
-        assert main([*words, "--help"]) == 0
-        shown = capsys.readouterr().out
+        shown = ran(*words, "--help")
         lines = shown.splitlines()
         assert len(lines) <= 40, words
         assert max(map(len, lines)) <= 80, words
@@ -202,10 +196,11 @@ def test_an_error_leaves_nothing_on_stdout(tmp_path, capsys):
 # --- certificates, bare tables and further calls, as a user types them ------------------------------------------------
 
 
-def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(finished, tmp_path, capsys):
+def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(finished, tmp_path, ran, capsys):
     paths = sorted((finished / "certificates").iterdir())
-    assert main(["claim", *(part for path in paths for part in ("--verify", str(path)))]) == 0
-    assert capsys.readouterr().out.count("follows from its own tables") == len(paths)
+    assert ran("claim", *(part for path in paths for part in ("--verify", str(path)))).count(
+        "follows from its own tables"
+    ) == len(paths)
     good, bad = next(path for path in paths if path.name.startswith("above")), tmp_path / "c.json"
     raw = json.loads(good.read_text())
     raw["tuple"]["permitted_publication_level"] = "headline"
@@ -226,18 +221,16 @@ def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(fi
         assert told in refused(["claim", "--verify", bad], capsys).removeprefix(f"assaymark: {bad}")
 
 
-def test_a_bare_table_goes_from_scores_to_verdicts_under_a_plan_or_without(tmp_path, capsys):
+def test_a_bare_table_goes_from_scores_to_verdicts_under_a_plan_or_without(tmp_path, ran):
     out, path = tmp_path / "out", written(tmp_path, make_rows(clusters=5, cycles=8))
     measure = ["measure", "--judgments", str(path), "--dimensions", "clarity,risk"]
-    assert main([*measure, "--out", str(out)]) == 0
-    said = capsys.readouterr().out
+    said = ran(*measure, "--out", out)
     assert "3 systems, 5\nclusters, 3 judges, two criteria: 720 scores, scale 1 to 5" in said
     assert "[/] “ash ranks first of the three agents on the overall score.”" in said
     assert json.loads((out / "verdicts.json").read_text())["tally"]["headline"] == 0
     plan = study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 1\n[gates]\npublish = 0.99\nhalt = 0.98\n")
     (tmp_path / "plan.toml").write_text(study_toml(plan))
-    assert main([*measure, "--study", str(tmp_path / "plan.toml")]) == 0
-    assert "[x] 0 supported   [/] 0 only with a condition" in capsys.readouterr().out
+    assert "[x] 0 supported   [/] 0 only with a condition" in ran(*measure, "--study", tmp_path / "plan.toml")
 
 
 def test_a_plan_of_pairs_is_on_shares_of_wins(tmp_path, capsys):
@@ -253,20 +246,17 @@ def test_a_plan_of_pairs_is_on_shares_of_wins(tmp_path, capsys):
     assert said == [(1, True), (1, True), (0, False)]
 
 
-def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeypatch):
+def test_further_calls_are_planned_from_a_finished_run(finished, ran, monkeypatch):
     fewer = partial(plan_calls.plan_calls_report, studies=4)  # what it foretells is tested elsewhere
     monkeypatch.setattr(plan_calls, "plan_calls_report", fewer)
-    assert main(["plan-calls", str(finished), "--budget", "60"]) == 0
-    said = capsys.readouterr().out
+    said = ran("plan-calls", finished, "--budget", "60")
     assert "of 4 simulated studies" in said
     study = said[said.index("\nD-study") + 1 : said.index("\nAssumed:")].splitlines()
     assert len(study) <= 7
     assert max(map(len, study)) <= 80
     monkeypatch.setattr(plan_calls, "STUDIES", 4)  # enough for a second process to simulate half of them
-    assert main(["plan-calls", str(finished), "--budget", "60"]) == 0
-    assert capsys.readouterr().out == said
-    assert main(["plan-calls", str(finished), "--budget", "60", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert ran("plan-calls", finished, "--budget", "60") == said
+    found = json.loads(ran("plan-calls", finished, "--budget", "60", "--json"))
     design = found["design"]
     assert (found["budget"], design["state"], set(design["per_call"])) == (60, "ok", {"J", "T", "C", "G"})
     assert f"power {design['power_now']:.2f}." in study[1]

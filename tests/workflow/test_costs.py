@@ -154,13 +154,11 @@ def test_a_missing_key_is_told_before_anything_is_sent(folder):
         assert not ledger.begun()
 
 
-def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsys, monkeypatch):
+def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, ran, monkeypatch):
     monkeypatch.setattr("assaymark.workflow.ask.run_calls", lambda *_, **__: pytest.fail("something was asked"))
-    assert main(["run", str(OWN), "--out", str(tmp_path / "new"), "--dry-run"]) == 0
-    fresh = capsys.readouterr().out
+    fresh = ran("run", OWN, "--out", tmp_path / "new", "--dry-run")
     assert not (tmp_path / "new").exists()
-    assert main(["run", str(OWN), "--out", str(own), "--dry-run"]) == 0
-    done = capsys.readouterr().out
+    done = ran("run", OWN, "--out", own, "--dry-run")
     assert "dry run: nothing was sent" in fresh
     assert ("are assumed" in fresh, "are assumed" in done) == (True, False)
     # Of the finished run everything is answered, and the stand-ins of the fresh one counted the same judge calls.
@@ -169,15 +167,15 @@ def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsy
     assert judging[0] == judging[1] != []
 
 
-def test_a_dry_run_of_judging_and_of_imported_records_adds_nothing(imported, tmp_path, capsys):
-    assert main(["datasheet", "--from", str(tmp_path / "log.csv"), "--budget", "5"]) == 2
-    assert "are for judges that are asked" in capsys.readouterr().err
+def test_a_dry_run_of_judging_and_of_imported_records_adds_nothing(imported, tmp_path, ran, capsys):
+    assert "are for judges that are asked" in ran(
+        "datasheet", "--from", tmp_path / "log.csv", "--budget", "5", status=2
+    )
     before = sorted(path.name for path in imported.iterdir())
     assert main(["run", str(STUDY), "--out", str(imported), "--dry-run"]) == 0
     assert sorted(path.name for path in imported.iterdir()) == before
     assert "answered already" in capsys.readouterr().out
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    assert main(["judge", str(imported), "--dry-run"]) == 0
-    assert "dry run: nothing was sent" in capsys.readouterr().out
+    assert "dry run: nothing was sent" in ran("judge", imported, "--dry-run")
     with Ledger.open(workflow.RunFolder(imported).ledger) as ledger:
         assert not ledger.begun()

@@ -45,15 +45,15 @@ def prices(path: Path, columns: str = "A,B", html: bool = False) -> Path:
     return path
 
 
-def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(made, tmp_path, capsys):
+def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(made, tmp_path, ran):
     before = (made / "snapshot.json").stat().st_mtime_ns
-    assert main(["data", "synth", "--seed", "0", "--out", str(made)]) == 0
-    out = capsys.readouterr().out
+    out = ran("data", "synth", "--seed", "0", "--out", made)
     assert out.startswith(f"synthetic-0 in {made}: 490,797 bars, 183 instruments")
     assert "filed values" in out
     assert (made / "snapshot.json").stat().st_mtime_ns == before
-    assert main(["data", "synth", "--seed", "1", "--out", str(made)]) == 1
-    assert "holds the snapshot 'synthetic-0' of synthetic; a folder contains one" in capsys.readouterr().err
+    assert "holds the snapshot 'synthetic-0' of synthetic; a folder contains one" in ran(
+        "data", "synth", "--seed", "1", "--out", made, status=1
+    )
     told: list[tuple[str, int, int]] = []
     with watched(lambda *state: told.append(state)):
         synth_market(tmp_path / "told", 0)
@@ -62,7 +62,7 @@ def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(ma
     assert read_manifest(tmp_path / "pulled").digest == read_manifest(made).digest
 
 
-def test_it_is_shown_and_checked_for_a_program_and_for_a_person(made, capsys):
+def test_it_is_shown_and_checked_for_a_program_and_for_a_person(made, ran, capsys):
     def document(*words: str) -> dict:
         assert main(["data", words[0], str(made), *words[1:], "--json"]) == 0
         return json.loads(capsys.readouterr().out)
@@ -72,13 +72,10 @@ def test_it_is_shown_and_checked_for_a_program_and_for_a_person(made, capsys):
     assert shown["as_of"].startswith("2020-03-20")
     assert all(one["day"] <= "2020-03-20" for one in shown["instruments"] if "day" in one)
     assert {one["state"] for one in shown["macro"]}
-    assert main(["data", "show", str(made)]) == 0
-    assert re.search(r"bond +15 +2015-01-01 +2025-12-31 +42,694 +356 +2", capsys.readouterr().out)  # in 80 columns
-    assert main(["data", "show", str(made), "--at", "2024-03-05"]) == 0
-    assert "…" not in capsys.readouterr().out
+    assert re.search(r"bond +15 +2015-01-01 +2025-12-31 +42,694 +356 +2", ran("data", "show", made))  # in 80 columns
+    assert "…" not in ran("data", "show", made, "--at", "2024-03-05")
     assert document("check")["problems"] == []
-    assert main(["data", "check", str(made)]) == 0
-    out = capsys.readouterr().out
+    out = ran("data", "check", made)
     assert "synthetic-0: 0 problems, 34 notes" in out
     assert "note: interbank_spread: has ended" in out
 
@@ -129,23 +126,20 @@ def test_a_time_must_be_one(made, at, message):
 
 
 @pytest.mark.parametrize("verb", ["show", "check"])
-def test_a_folder_without_a_snapshot_is_answered_with_what_makes_one(tmp_path, capsys, verb):
+def test_a_folder_without_a_snapshot_is_answered_with_what_makes_one(tmp_path, ran, verb):
     (tmp_path / "market").mkdir()
-    assert main(["data", "show", str(tmp_path)]) == 1
-    assert "contains no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
-    assert main(["data", verb, str(tmp_path / "marktet")]) == 1
-    said = capsys.readouterr().err
+    assert "contains no market snapshot; make one with: assaymark data synth" in ran("data", "show", tmp_path, status=1)
+    said = ran("data", verb, tmp_path / "marktet", status=1)
     assert "no such folder of a market snapshot; make one with: assaymark data synth" in said
     assert f"did you mean {tmp_path / 'market'}?" in said
 
 
-def test_problems_are_listed_counted_and_exit_1(tmp_path, capsys):
+def test_problems_are_listed_counted_and_exit_1(tmp_path, ran, capsys):
     names = ",".join(f"S{number}" for number in range(45))
     path, days = tmp_path / "a.csv", np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-02-15"))
     rows = [f"{day}{',5' * 45}" for day in days[np.is_busday(days)]]
     path.write_text("\n".join([f"date,{names}", *rows]) + "\n")
-    assert main(["data", "pull", "files", "--option", f"path={path}", "--out", str(tmp_path / "s")]) == 0
-    capsys.readouterr()
+    ran("data", "pull", "files", "--option", f"path={path}", "--out", tmp_path / "s")
     assert main(["data", "check", str(tmp_path / "s")]) == 1
     captured = capsys.readouterr()
     assert captured.out.count("problem: ") == 40
@@ -154,20 +148,18 @@ def test_problems_are_listed_counted_and_exit_1(tmp_path, capsys):
     assert len(check_market(tmp_path / "s").done.problems) == 45
 
 
-def test_check_finds_damage(made, tmp_path, capsys):
+def test_check_finds_damage(made, tmp_path, ran):
     shutil.copytree(made, tmp_path / "s")
     path = tmp_path / "s" / "bars.parquet"
     path.write_bytes(path.read_bytes()[:-1])
-    assert main(["data", "check", str(tmp_path / "s")]) == 1
-    assert "bars.parquet is damaged or cut off" in capsys.readouterr().err
+    assert "bars.parquet is damaged or cut off" in ran("data", "check", tmp_path / "s", status=1)
 
 
-def test_a_file_becomes_a_snapshot(tmp_path, capsys):
+def test_a_file_becomes_a_snapshot(tmp_path, ran):
     path = prices(tmp_path / "mine.csv")
     arguments = ["data", "pull", "files", "--out", str(tmp_path / "s"), "--symbol", "B", "--start", "2024-01-10",
                  "--option", f"path={path}", "--option", "licence=our own", "--option", "class=BO"]  # fmt: skip
-    assert main(arguments) == 0
-    assert "1 instruments" in capsys.readouterr().out
+    assert "1 instruments" in ran(*arguments)
     manifest, history = read_manifest(tmp_path / "s"), open_history(tmp_path / "s")
     assert manifest.origin.licence == "our own"
     assert manifest.id.startswith("files-mine-")
@@ -194,10 +186,11 @@ def test_what_cannot_be_asked_for(tmp_path, wanted, error, message):
     assert not (tmp_path / "s").exists()
 
 
-def test_a_web_page_leaves_nothing_behind(tmp_path, capsys):
+def test_a_web_page_leaves_nothing_behind(tmp_path, ran):
     path = prices(tmp_path / "a.csv", html=True)
-    assert main(["data", "pull", "files", "--option", f"path={path}", "--out", str(tmp_path / "s")]) == 1
-    assert "is a web page (HTML)" in capsys.readouterr().err
+    assert "is a web page (HTML)" in ran(
+        "data", "pull", "files", "--option", f"path={path}", "--out", tmp_path / "s", status=1
+    )
     assert not (tmp_path / "s").exists()
 
 

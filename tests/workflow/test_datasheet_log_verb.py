@@ -21,7 +21,6 @@ from datasheet_runs import (
     ALL_PAIRS, BASE, HEADER, SIMPLE, both, chips, datasheet, drift, measured, said, sheet_of, write_log,
 )  # fmt: skip
 
-from assaymark.cli import main
 from assaymark.workflow import tracks
 
 PARTS = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
@@ -43,7 +42,7 @@ def mapped(*words: str) -> list[str]:
     return [part for word in words for part in ("--map", word)]
 
 
-def test_a_log_is_decomposed(tmp_path, capsys):
+def test_a_log_is_decomposed(tmp_path, ran, capsys):
     assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", SIMPLE)) == 0
     sheet = sheet_of(tmp_path / "run", "north")
     assert (sheet.source, sheet.manifest, sheet.calls) == ("log", "", {"all": 12, "ok": 11, "invalid": 1})
@@ -57,8 +56,7 @@ def test_a_log_is_decomposed(tmp_path, capsys):
     for name in ("dark_current", "threshold", "filler.preference"):  # these need known quality
         assert measured(sheet, name, BASE).state.startswith("not measured: ")
     assert chips(sheet) == [f"{axis}: not measured" for axis in ("vacuum", "equal texts", "target", "strict prompt")]
-    assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "site")]) == 0
-    assert re.match(r"1 run, \d+ files", capsys.readouterr().out)
+    assert re.match(r"1 run, \d+ files", ran("report", tmp_path / "run", "--out", tmp_path / "site"))
     old = tmp_path / "run" / "datasheets" / "north.json"  # no log is the same instrument for its name
     assert datasheet(tmp_path / "new", "--from", tmp_path / "log.csv", "--compare", old) == 0
     assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"

@@ -180,15 +180,14 @@ def locked(imported):
     return imported
 
 
-def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_verdict(locked, tmp_path, capsys):
+def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_verdict(locked, tmp_path, ran):
     first, path = json.loads((locked / "study.lock").read_text())["plan_hash"], amended(tmp_path)
     reason = "the pilot showed coarse anchors"
-    assert main(["amend", str(path), "--out", str(locked), "--reason", reason]) == 0
-    assert "gates.publish: 0.4 -> 0.35" in capsys.readouterr().out
+    assert "gates.publish: 0.4 -> 0.35" in ran("amend", path, "--out", locked, "--reason", reason)
     made = json.loads((locked / "amendments" / "0001.json").read_text())
     assert (made["reason"], made["plan_before"]["hash"]) == (reason, first)
     assert made["plan_after"]["hash"] == json.loads((locked / "study.lock").read_text())["plan_hash"] != first
-    assert main(["run", str(path), "--out", str(locked)]) == 0
+    ran("run", path, "--out", locked)
     file = json.loads((locked / "verdicts.json").read_text())
     assert file["amendments"][0]["fields"] == {"gates.publish": {"from": 0.4, "to": 0.35}}
     assert all(verdict["amended"] == ["gates.publish"] for verdict in file["verdicts"])

@@ -159,12 +159,11 @@ def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., t
     return made
 
 
-def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, capsys) -> None:
+def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ran) -> None:
     path, units = table(better=0.8)
     scores(path, better=0.8, grades=units)
     os.utime(path, (time.time() + 5,) * 2)
-    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
-    said = capsys.readouterr().out
+    said = ran("check", path, "--out", tmp_path / "run")
     one = verdict(tmp_path / "run")
     assert one["human_anchor"] == "confirms"
     assert "how the 2 human graders of this study would" in " ".join(said.split())
@@ -179,12 +178,13 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     assert re.search(r"ash above birch on overall score \+0\.\d\d \+0\.\d\d \(0\.\d\d to 0\.\d\d\) birch by 0\.1", page)
     assert "two people 0.77 (0.68 to 0.86)" in page  # what a judge can reach, in the same table
     (certificate,) = (tmp_path / "run" / "certificates").glob("above-dimension-aggregate-high-ash-low-birch*")
-    assert main(["claim", "--verify", str(certificate)]) == 0
-    assert main(["gate", str(tmp_path / "run"), "--claim", "ash > birch", "--at-least", "qualified"]) == 0
-    assert "human graders of this study" in " ".join(capsys.readouterr().out.split())
+    ran("claim", "--verify", certificate)
+    assert "human graders of this study" in " ".join(
+        ran("gate", tmp_path / "run", "--claim", "ash > birch", "--at-least", "qualified").split()
+    )
 
 
-def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, table, capsys) -> None:
+def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, table, ran, capsys) -> None:
     path, units = table(liking=0.9)
     folder = workflow.RunFolder(tmp_path / "run")
     assert main(["check", str(path), "--out", str(folder.path)]) == 0
@@ -199,8 +199,7 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
                 lines.append(f"{grade},2031-01-01T12:00:00Z")
     labels = tmp_path / "labels.csv"
     labels.write_text("\n".join([*lines, "q99 / ash,ab,risk,9,noon"]))
-    assert main(["import", "human", str(labels), "--out", str(folder.path)]) == 1
-    refused = capsys.readouterr().err
+    refused = ran("import", "human", labels, "--out", folder.path, status=1)
     assert all(word in refused for word in ("no such record", "unknown dimension 'risk'", "from 1 to 5", "noon"))
     assert not workflow.stored_grades(folder)
     labels.write_text("\n".join(lines))
@@ -214,8 +213,7 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
     assert "Supported rankings as people see them" not in page  # no number of what is not supported
     assert main(["gate", str(folder.path), "--claim", "ash > birch", "--at-least", "qualified"]) == 1
     assert "human graders" in " ".join(capsys.readouterr().out.split())
-    assert main(["draw", str(folder.path), "--seed", "7"]) == 1
-    assert "a second draw would choose among labels" in capsys.readouterr().err
+    assert "a second draw would choose among labels" in ran("draw", folder.path, "--seed", "7", status=1)
 
 
 def test_grades_that_are_older_than_the_draw_anchor_nothing(tmp_path: Path, table) -> None:
@@ -228,17 +226,16 @@ def test_grades_that_are_older_than_the_draw_anchor_nothing(tmp_path: Path, tabl
     assert any("(2001-09-09T01:46:40+00:00) is not later than the draw" in text for text in one["reasons"])
 
 
-def test_grades_of_items_chosen_by_hand_anchor_nothing(tmp_path: Path, capsys) -> None:
+def test_grades_of_items_chosen_by_hand_anchor_nothing(tmp_path: Path, ran) -> None:
     path = scores(tmp_path / "scores.csv", better=0.8, grades=[f"q{q:02}" for q in range(40)])
-    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    ran("check", path, "--out", tmp_path / "run")
     assert "not a random sample" in " ".join(verdict(tmp_path / "run")["reasons"])
     assert verdict(tmp_path / "run")["human_anchor"] == "not-tested"
-    assert main(["draw", str(path), "--out", str(tmp_path / "late")]) == 1
-    assert "a sample is drawn before the first grade" in capsys.readouterr().err
+    assert "a sample is drawn before the first grade" in ran("draw", path, "--out", tmp_path / "late", status=1)
     assert not (tmp_path / "late").exists()
 
 
-def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, capsys) -> None:
+def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, ran, capsys) -> None:
     drawn = [f"q{q:02}" for q in random.Random(1).sample(range(ITEMS), 30)]
     path = scores(tmp_path / "a.csv", better=0.8, grades=drawn, pi=lambda _: 0.5, pi_by=lambda _: "ab on 1 March")
     assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
@@ -255,58 +252,49 @@ def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, ca
     assert verdict(tmp_path / "single")["human_anchor"] == "confirms"
     capsys.readouterr()
     scores(path, better=0.8, grades=drawn, pi=lambda name: 0 if name == "q03" else 0.5)
-    assert main(["check", str(path), "--out", str(tmp_path / "other")]) == 1
-    said = capsys.readouterr().err
+    said = ran("check", path, "--out", tmp_path / "other", status=1)
     assert "line 11, pi: every record needs its probability, above 0 to 1" in said
     assert "who fixed them" in said
     assert not (tmp_path / "other").exists()
 
 
-def test_other_columns_of_people_are_named(tmp_path: Path, capsys) -> None:
+def test_other_columns_of_people_are_named(tmp_path: Path, ran) -> None:
     path = scores(tmp_path / "a.csv", better=0.8, grades=["q01"])
     path.write_text(path.read_text().replace("human_", "expert_"))
     judges = ",".join(JUDGES)
     options = ["--judges", judges, "--human", "expert_ab,expert_cd", "--json", "--out", str(tmp_path / "run")]
-    assert main(["check", str(path), *options]) == 0
-    assert "people = expert_ab, expert_cd" in json.loads(capsys.readouterr().out)["read"]["read"]
-    assert main(["check", str(path), "--judges", judges, "--human", "expert"]) == 1
-    assert "unknown column 'expert'" in capsys.readouterr().err
+    assert "people = expert_ab, expert_cd" in json.loads(ran("check", path, *options))["read"]["read"]
+    assert "unknown column 'expert'" in ran("check", path, "--judges", judges, "--human", "expert", status=1)
 
 
 # --- what labels are worth --------------------------------------------------------------------------------------------
 
 
-def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, capsys) -> None:
+def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, ran) -> None:
     asked = ["plan-calls", str(finished), "--effect", "1", "--price", "call=.01"]
-    assert main([*asked, "--price", "human=2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(ran(*asked, "--price", "human=2", "--json"))
     best, agents = found["design"]["cheapest"], 3
     calls = best["G"] * best["C"] * best["J"] * best["T"]
     assert best["labelled"] >= 20
     assert best["cost"] == pytest.approx(agents * (0.01 * calls + 2 * best["labelled"]))
     assert found["options"] == []  # no budget, no simulated ways to spend it
-    assert main(asked) == 0
-    said = capsys.readouterr().out
+    said = ran(*asked)
     assert "labelled cycles (assuming r = .6 with the judges)" in said or "No number of labels" in said
     assert "Assumed:" not in said
-    assert main(["plan-calls", str(finished), "--effect", "9", "--price", "cal=1"]) == 1
-    said = capsys.readouterr().err
+    said = ran("plan-calls", finished, "--effect", "9", "--price", "cal=1", status=1)
     assert "--effect: must be above 0 and at most 4 points (got 9)" in said
     assert "--price: must be record, call or human, from 0 (got cal=1)" in said
-    assert main(["plan-calls", str(finished)]) == 2
-    assert "--budget or --effect is needed" in capsys.readouterr().err
+    assert "--budget or --effect is needed" in ran("plan-calls", finished, status=2)
 
 
-def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch, capsys) -> None:
+def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch, ran) -> None:
     """Labels do not replace clusters: the spread between clusters does not depend on labels."""
     monkeypatch.chdir(tmp_path)
     path = scores(
         tmp_path / "a.csv", better=0.8, cluster=lambda name: f"c{int(name[1:]) // SIZE}", response="answer {}".format
     )
-    assert main(["check", str(path), "--cluster", "cluster", "--quiet"]) == 0
-    capsys.readouterr()
-    assert main(["label", str(path), "--file", "label.html", "--json"]) == 0
-    margin, largest = json.loads(capsys.readouterr().out)["needed"]
+    ran("check", path, "--cluster", "cluster", "--quiet")
+    margin, largest = json.loads(ran("label", path, "--file", "label.html", "--json"))["needed"]
     names, *rows = (line.split(",") for line in path.read_text().splitlines())
     panel = np.array([[float(row[names.index(judge)]) for judge in JUDGES] for row in rows]).mean(axis=1)
     gaps = panel.reshape(ITEMS, 3) @ [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
@@ -323,13 +311,12 @@ def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch
     assert (largest["cycles"], largest["assumed"]) == (20, True)  # fewer are not tested
 
 
-def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks, tmp_path, capsys) -> None:
+def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks, tmp_path, ran, capsys) -> None:
     """People who grade as one of the judges does: the file may come at any time after the draw, in Parquet too."""
     folder = workflow.RunFolder(tmp_path / "run")
     shutil.copytree(demo, folder.path)
     before = json.loads(folder.verdicts.read_text())
-    assert main(["draw", str(folder.path), "--sample", "30", "--json"]) == 0
-    units = set(json.loads(capsys.readouterr().out)["units"])
+    units = set(json.loads(ran("draw", folder.path, "--sample", "30", "--json"))["units"])
     frame = workflow.frame_of(folder)
     judged = workflow.Store(folder).read(workflow.JUDGMENTS)
     given = {one.trajectory: one.scores for one in judged if one.judge == "auditor"}
@@ -346,8 +333,9 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
         folder, "grades.parquet", anchor=True
     )  # as measuring does with the plan's human.grades
     assert len(workflow.stored_grades(folder)) == len(rows)
-    assert main(["import", "human", str(folder.path / "grades.parquet"), "--out", str(folder.path)]) == 0
-    assert f"{len(rows)} grades by people" in capsys.readouterr().out
+    assert f"{len(rows)} grades by people" in ran(
+        "import", "human", folder.path / "grades.parquet", "--out", folder.path
+    )
     for verb in ("measure", "claim"):
         assert main([verb, str(folder.path)]) == 0
     after = json.loads(folder.verdicts.read_text())
@@ -359,11 +347,11 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
     assert "how the 2 human graders of this study would" in confirmed["condition"]
     certificates = [str(path) for path in sorted(folder.certificates.glob("*.json"))[::4]]
     assert main(["claim", "--verify", *certificates]) == 0
-    assert main(["verify", str(folder.path)]) == 0
-    # the datasheet of a judge of the run has it beside people; those who graded as it does agree with it most
-    capsys.readouterr()
-    assert main(["datasheet", "--run", str(folder.path), "--tasks", str(tasks), "--json"]) == 0
-    sheets = {one["judge"]: one for one in json.loads(capsys.readouterr().out)["datasheets"]}
+    ran("verify", folder.path)
+    sheets = {
+        one["judge"]: one
+        for one in json.loads(ran("datasheet", "--run", folder.path, "--tasks", tasks, "--json"))["datasheets"]
+    }
     kappas = {}
     del sheets["outsider"]  # the held-out judge scored none of these
     for judge, sheet in sheets.items():

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from assaymark import workflow
-from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
 from assaymark.errors import AssayError, InputError, PlanError, UnknownNameError
 from assaymark.judging import load_rubric, pairs
@@ -144,14 +143,13 @@ def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
         workflow.export_arrow(workflow.RunFolder(tmp_path / "none"), tmp_path)
 
 
-def test_the_command_says_what_it_wrote_and_is_told_what_to_write_and_where(inspect_log, finished, tmp_path, capsys):
+def test_the_command_says_what_it_wrote_and_is_told_what_to_write_and_where(inspect_log, finished, tmp_path, ran):
     logs, arrow = tmp_path / "logs", tmp_path / "arrow"
-    assert main(["export", str(finished), "--inspect", "--out", str(logs), "--arrow", str(arrow)]) == 0
-    said = capsys.readouterr().out
+    said = ran("export", finished, "--inspect", "--out", logs, "--arrow", arrow)
     assert f"{logs}/panel-reader.eval: 144 answers of reader, 144 with scores" in said
     assert f"{arrow}/judgments.arrow" in said
     for options in ([], ["--inspect"], ["--out", "x"]):
-        assert main(["export", str(finished), *options]) == 2
+        ran("export", finished, *options, status=2)
 
 
 # --- the tasks that Inspect finds -------------------------------------------------------------------------------------

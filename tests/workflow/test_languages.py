@@ -79,10 +79,9 @@ def test_links_of_a_german_page_lead_to_files_and_each_page_to_itself_in_the_oth
         assert f'<a href="../{up}{page}">English</a>' in (folder / "de" / page).read_text(encoding="utf-8")
 
 
-def test_a_language_that_is_not_there_is_refused_before_a_page_is_written(tmp_path, capsys):
+def test_a_language_that_is_not_there_is_refused_before_a_page_is_written(tmp_path, ran):
     run = tmp_path / "run"
-    assert main([*MADE["table"][0], "--out", str(run), "--quiet"]) == 0
+    ran(*MADE["table"][0], "--out", run, "--quiet")
     before = sorted((run / "report").rglob("*"))
-    assert main(["report", str(run), "--language", "xx"]) == 1
-    assert "xx" in capsys.readouterr().err
+    assert "xx" in ran("report", run, "--language", "xx", status=1)
     assert sorted((run / "report").rglob("*")) == before

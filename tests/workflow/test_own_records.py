@@ -211,14 +211,13 @@ def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, 
     assert store_of(tmp_path / "run").digest(DECISIONS) is None
 
 
-def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, capsys):
+def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, ran, capsys):
     folder = tmp_path / "run"
 
     def amend(old: str, new: str) -> list[str]:
         return ["amend", study(tmp_path, (old, new)), "--out", str(folder), "--reason", "fewer controls are enough"]
 
-    assert main(["lock", study(tmp_path), "--out", str(folder)]) == 0
-    assert "date-leakage check by a model PASS: dated" in capsys.readouterr().out
+    assert "date-leakage check by a model PASS: dated" in ran("lock", study(tmp_path), "--out", folder)
     assert main(amend("cell_a = 3", "cell_a = 2")) == 0
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
     assert main(["judge", str(folder)]) == 0
@@ -273,34 +272,34 @@ def level(run: Path) -> str:
     return next(one["publication_level"] for one in file["verdicts"] if one["claim"]["id"] == above)
 
 
-def test_with_controls_an_imported_study_reaches_a_headline(logs, logged, tmp_path, capsys):
+def test_with_controls_an_imported_study_reaches_a_headline(logs, logged, tmp_path, ran, capsys):
     bare = Path(shutil.copytree(logs, tmp_path / "bare"))
     assert main(["--quiet", "run", study_of_logs(tmp_path), "--out", str(bare)]) == 0
     assert level(bare) == "qualified"
     capsys.readouterr()
-    assert main(["--quiet", "controls", str(logged), "--count", "10", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["made"] == {"cell_a": 10, "cell_b": 10, "fact_flip": 10}
+    assert json.loads(ran("--quiet", "controls", logged, "--count", "10", "--json"))["made"] == {
+        "cell_a": 10,
+        "cell_b": 10,
+        "fact_flip": 10,
+    }
     assert main(["--quiet", "run", study_of_logs(tmp_path, "cell_a", "cell_b"), "--out", str(logged)]) == 0
     assert level(logged) == "headline"
     assert main(["--quiet", "claim", "--verify", *map(str, (logged / "certificates").iterdir())]) == 0
-    assert main(["controls", str(logged)]) == 1
-    assert "judges were asked already" in capsys.readouterr().err
+    assert "judges were asked already" in ran("controls", logged, status=1)
 
 
-def test_a_locked_plan_is_amended_before_judging_and_controls_are_made_once(logged, tmp_path, capsys):
-    assert main(["--quiet", "lock", study_of_logs(tmp_path), "--out", str(logged)]) == 0
-    assert main(["controls", str(logged), "--count", "3", "--kinds", "cell_b,cell_a"]) == 0
-    said = capsys.readouterr().out
+def test_a_locked_plan_is_amended_before_judging_and_controls_are_made_once(logged, tmp_path, ran):
+    ran("--quiet", "lock", study_of_logs(tmp_path), "--out", logged)
+    said = ran("controls", logged, "--count", "3", "--kinds", "cell_b,cell_a")
     assert "cell_a: 3 of 3 made, from 20 contexts" in said
     assert "amendment 1: controls made from the records: cell_a, cell_b" in said
     locked = open_locked(RunFolder(logged))
     assert locked.study.records.derivations == ("honest", "cell_a", "cell_b")
     assert locked.amended == ("records.derivations",)
-    assert main(["controls", str(logged)]) == 1
-    assert "has controls already" in capsys.readouterr().err
+    assert "has controls already" in ran("controls", logged, status=1)
 
 
-def test_what_cannot_be_made_is_counted_with_its_reason_and_an_error_where_nothing_is(imported, own, capsys):
+def test_what_cannot_be_made_is_counted_with_its_reason_and_an_error_where_nothing_is(imported, own, ran):
     """Two features of an instrument are too few for a terse text; its weights have a book, its texts have numbers."""
     before = store_of(imported).content(DECISIONS)
     for folder, kinds, said in (
@@ -308,11 +307,9 @@ def test_what_cannot_be_made_is_counted_with_its_reason_and_an_error_where_nothi
         (imported, ["--kinds", "cell_b"], "no control could be made"),
         (own, [], "its plan asks for controls with [controls]"),
     ):
-        assert main(["controls", str(folder), *kinds]) == 1
-        assert said in capsys.readouterr().err
+        assert said in ran("controls", folder, *kinds, status=1)
     assert store_of(imported).content(DECISIONS) == before
-    assert main(["controls", str(imported), "--count", "5"]) == 0
-    told = capsys.readouterr().out
+    told = ran("controls", imported, "--count", "5")
     for said in ("cell_b: 0 of 5 made, from 24 contexts", "fact_flip: 5 of 5 made, from 72 records",
                  "24 contexts gave none: cell_b cannot be made from this context: no instrument has",
                  'derivations = ["honest", "cell_a", "fact_flip"]'):  # fmt: skip

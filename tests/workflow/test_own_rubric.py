@@ -87,10 +87,9 @@ def test_pages_and_certificates_speak_of_it(run):
     assert main(["claim", "--verify", *certificates]) == 0
 
 
-def test_another_rubric_is_another_plan_and_one_that_does_not_fit_is_refused(run, tmp_path, capsys):
+def test_another_rubric_is_another_plan_and_one_that_does_not_fit_is_refused(run, tmp_path, ran):
     changed = written(tmp_path, rubric=RUBRIC.replace("None is named.", "Not one is named."))
-    assert main(["lock", changed, "--out", str(run.path)]) == 1
-    assert "differs from the plan locked" in capsys.readouterr().err
+    assert "differs from the plan locked" in ran("lock", changed, "--out", run.path, status=1)
     file = 'rubric.file = "house.toml"'
     for study, rubric, said in (
         (STUDY, RUBRIC.replace("information_use", "charm"), "has a view of the shipped dimensions alone"),
@@ -98,21 +97,18 @@ def test_another_rubric_is_another_plan_and_one_that_does_not_fit_is_refused(run
         (STUDY.replace(file, f'{file}\nrubric.scale = [1, 5]\nrubric.name = "house-2"'), RUBRIC, "is graded on 0..100"),
         (STUDY, RUBRIC.replace('100 = "All that', '99 = "All that'), "both ends of the scale, 0 and 100"),
     ):
-        assert main(["lock", written(tmp_path, study, rubric), "--out", str(tmp_path / "run")]) == 1
-        assert said in capsys.readouterr().err
+        assert said in ran("lock", written(tmp_path, study, rubric), "--out", tmp_path / "run", status=1)
         assert not (tmp_path / "run").exists()
 
 
-def test_people_grade_on_its_scale_and_datasheets_too(run, tmp_path, capsys):
+def test_people_grade_on_its_scale_and_datasheets_too(run, tmp_path, ran):
     (record,) = [one.trajectory for one in Store(run).read(JUDGMENTS)][:1]
     grades = tmp_path / "grades.csv"
     grades.write_text(f"trajectory,judge,risk_alignment,information_use\n{record},ada,73,101\n", encoding="utf-8")
     house = str(run.path.parent / "house.toml")
-    assert main(["import", "human", str(grades), "--out", str(run.path), "--rubric", house]) == 1
-    assert "from 0 to 100 (got '101')" in capsys.readouterr().err
+    assert "from 0 to 100 (got '101')" in ran("import", "human", grades, "--out", run.path, "--rubric", house, status=1)
     asked = ["datasheet", "--judge", "reference/auditor", "--pointwise", "--rubric", house, "--json"]
-    assert main(["--quiet", *asked, "--out", str(tmp_path / "sheet")]) == 0
-    (sheet,) = json.loads(capsys.readouterr().out)["datasheets"]
+    (sheet,) = json.loads(ran("--quiet", *asked, "--out", tmp_path / "sheet"))["datasheets"]
     empty = [one for one in sheet["measurements"] if one["name"] == "point.vacuum_score"]
     assert {one["labels"]["dimension"] for one in empty} == {"aggregate", "risk_alignment", "information_use"}
     assert max(one["value"] for one in empty) > 5

@@ -141,7 +141,7 @@ GATED = [
 ]
 
 
-def test_a_gate_passes_what_a_run_supports(demo, tmp_path, capsys):
+def test_a_gate_passes_what_a_run_supports(demo, tmp_path, ran, capsys):
     for claim, level, status, said in GATED:
         assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
         shown = capsys.readouterr()
@@ -156,8 +156,7 @@ def test_a_gate_passes_what_a_run_supports(demo, tmp_path, capsys):
                           (b"\xff\xfe", "UTF-8")):  # fmt: skip
         if content is not None:
             (tmp_path / "verdicts.json").write_bytes(content)
-        assert main(["gate", str(tmp_path), "--claim", "a > b"]) == 2
-        assert said in capsys.readouterr().err
+        assert said in ran("gate", tmp_path, "--claim", "a > b", status=2)
 
 
 TEXT = "Alder is the best trading agent.\r\nCedar beats Alder. Dogwood comes last.\r\nCedar beats the S&P 500.\r\n"
@@ -209,48 +208,48 @@ def test_sarif_has_what_the_standard_requires(said_of):
         assert line[region["startColumn"] - 1 : region["endColumn"] - 1] == region["snippet"]["text"]
 
 
-def test_fix_writes_the_changes_and_keeps_everything_else(demo, tmp_path, capsys):
+def test_fix_writes_the_changes_and_keeps_everything_else(demo, tmp_path, ran):
     path = tmp_path / "real.md"
     path.write_bytes(("\ufeff" + TEXT).encode())
     path.chmod(0o640)
     (tmp_path / "link.md").symlink_to(path)
-    assert main(["proofread", str(tmp_path / "link.md"), "--run", str(demo), "--fix"]) == 0
-    shown, new = capsys.readouterr().out, path.read_bytes().decode()
+    shown, new = ran("proofread", tmp_path / "link.md", "--run", demo, "--fix"), path.read_bytes().decode()
     assert "Alder is the best trading agent." in shown
     assert "+Cedar beats Alder. Dogwood comes last. 82.5 % of the rationales" in shown
     assert new.startswith("\ufeff")
     assert new.endswith("Cedar beats the S&P 500.\r\n")
     assert new.count("\r\n") == new.count("\n") == 3
     assert ((tmp_path / "link.md").is_symlink(), path.stat().st_mode & 0o777) == (True, 0o640)
-    assert main(["proofread", str(path), "--run", str(demo), "--fix"]) == 0
+    ran("proofread", path, "--run", demo, "--fix")
     assert path.read_bytes().decode() == new
 
 
-def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path, capsys):
+def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path, ran):
     text = tmp_path / "a.txt"
     text.write_text("Model Y beats our Model X.")
     words = ["proofread", str(text), "--run", str(demo), "--json"]
-    assert main(words) == 0
-    assert main([*words, "--alias", "Model Y=cedar", "--alias", "Model X=alder"]) == 0
-    assert [one["mark"] for one in json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]] == ["x"]
-    assert main([*words, "--alias", "Model Y=nobody"]) == 2
+    ran(*words)
+    assert [
+        one["mark"]
+        for one in json.loads(ran(*words, "--alias", "Model Y=cedar", "--alias", "Model X=alder").splitlines()[-1])[
+            "findings"
+        ]
+    ] == ["x"]
+    ran(*words, "--alias", "Model Y=nobody", status=2)
     verdicts = json.loads((demo / "verdicts.json").read_text().replace("alder", "random"))
     (tmp_path / "verdicts.json").write_text(json.dumps(verdicts))
     text.write_text("Cedar beats random guessing.")
-    assert main(["proofread", str(text), "--run", str(tmp_path)]) == 0
-    assert "common words: random" in capsys.readouterr().out
+    assert "common words: random" in ran("proofread", text, "--run", tmp_path)
 
 
-def test_what_is_no_text_is_an_error_and_control_characters_never_reach_the_terminal(demo, tmp_path, capsys):
+def test_what_is_no_text_is_an_error_and_control_characters_never_reach_the_terminal(demo, tmp_path, ran, capsys):
     path = tmp_path / "text.md"
     for content, said in ((None, "no such file"), (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "NUL bytes"),
                           (b"\xff\xfeA\x00", "")):  # fmt: skip
         if content is not None:
             path.write_bytes(content)
-        assert main(["proofread", str(path), "--run", str(demo)]) == 2
-        assert said in capsys.readouterr().err
-    assert main(["proofread", str(tmp_path), "--run", str(demo)]) == 2
-    assert "is no file" in capsys.readouterr().err
+        assert said in ran("proofread", path, "--run", demo, status=2)
+    assert "is no file" in ran("proofread", tmp_path, "--run", demo, status=2)
     path.write_text("Alder \x1b[31mbeats\x1b[0m Cedar\u202e.\x07 Dogwood \x9bis last.")
     for more in ([], ["--json"], ["--format", "github"], ["--format", "sarif"], ["--fix"]):
         assert main(["proofread", str(path), "--run", str(demo), *more]) in (0, 1)
@@ -276,14 +275,13 @@ def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
 # --- for other tools --------------------------------------------------------------------------------------------------
 
 
-def test_the_hook_and_the_skill_are_commands_of_ours_that_run(tmp_path, monkeypatch, capsys):
+def test_the_hook_and_the_skill_are_commands_of_ours_that_run(tmp_path, monkeypatch, ran, capsys):
     known = {name for places in COMMANDS.values() for name in places}
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     program, command = hook["entry"].split()[:2]
     assert (hook["id"], program, command in known) == ("assaymark-proofread", "assaymark", True)
     assert re.search(hook["files"], "docs/page.md")
-    assert main(["skill"]) == 0
-    text = capsys.readouterr().out
+    text = ran("skill")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README.md").write_text("Ash writes long texts.\n")
     made = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "gate-a-release.md").read_text(), re.S)

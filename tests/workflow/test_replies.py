@@ -206,7 +206,7 @@ def fenced(agent, n, _again):
     return f"```json\n{said(f'<<<BEGIN summary {WORDS[agent]} {n}')}\n```" if n <= 6 else None
 
 
-def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, capsys):
+def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, ran):
     """Version 1 of the parser read a code fence as not JSON, and repeated no call."""
     with monkeypatch.context() as patched:
         patched.setattr(prompting, "strict_reply", strict_json)
@@ -215,21 +215,19 @@ def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, 
         store, judge = run_with(imported, fenced, verbs=("lock", "judge"))
     assert (json.loads((imported / "study.lock").read_text())["parser"], PARSER) == ("1", "2")
     assert sum(one.status != "ok" for one in store.read(JUDGMENTS)) == 18
-    assert main(["judge", str(imported), "--reparse"]) == 0
-    assert "216 replies reparsed: 18 more have scores, 0 lost theirs" in capsys.readouterr().out
+    assert "216 replies reparsed: 18 more have scores, 0 lost theirs" in ran("judge", imported, "--reparse")
     assert {one.status for one in store.read(JUDGMENTS)} == {"ok"}
     for verb in ("judge", "measure", "claim"):
-        assert main([verb, str(imported)]) == 0
+        ran(verb, imported)
     verdicts = json.loads((imported / "verdicts.json").read_text())
     assert verdicts["amendments"][0]["fields"] == {"parser": {"from": "1", "to": "2"}}
     assert all("Amended after the lock: parser." in one["reasons"] for one in verdicts["verdicts"])
     assert not verdicts["missing"]
     assert judge.asked.total() == 72
-    assert main(["judge", str(imported), "--reparse"]) == 1
-    assert "read by this version's parser (2); nothing to reparse" in capsys.readouterr().err
+    assert "read by this version's parser (2); nothing to reparse" in ran("judge", imported, "--reparse", status=1)
 
 
-def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, capsys):
+def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, ran, capsys):
     wrong, study = True, imported.parent / "study.toml"
     judge = Judge(lambda *_: "I cannot do that." if wrong else None)
 
@@ -243,8 +241,7 @@ def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, 
     with serving(judge) as server:
         study.write_text(STUDY.format(url=server.url), encoding="utf-8")
         assert main(["lock", str(study), "--out", str(imported)]) == 0
-        assert main(["judge", str(imported)]) == 1
-        assert "north: none of its first 20 replies is usable" in capsys.readouterr().err
+        assert "north: none of its first 20 replies is usable" in ran("judge", imported, status=1)
         wrong = False
         for late in ('name = "north"', 'family = "north"', 'model = "reference/reader"'):
             other = late.replace("north", "south").replace("reader", "skeptic")
@@ -254,9 +251,7 @@ def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, 
         assert amend(server.url, named, 'model = "openai-chat/right"') == 0
         asked = judge.asked.total()
         capsys.readouterr()
-        assert main(["judge", str(imported), "--json"]) == 0
-        # The replies of the other judges are kept: nobody but the corrected one is asked.
-        assert json.loads(capsys.readouterr().out)["made"] == judge.asked.total() - asked == 72
+        assert json.loads(ran("judge", imported, "--json"))["made"] == judge.asked.total() - asked == 72
         assert main(["measure", str(imported)]) == main(["claim", str(imported)]) == 0
         assert amend(server.url, named, 'model = "openai-chat/third"') == 1
     assert {one.status for one in Store(RunFolder(imported)).read(JUDGMENTS)} == {"ok"}

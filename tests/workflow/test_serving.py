@@ -207,19 +207,18 @@ def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined, she
 
 
 def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_go(
-    joined, own_run, sheets, tmp_path, capsys
+    joined, own_run, sheets, tmp_path, ran
 ):
     words = ["report", str(own_run), str(sheets), "--title", "Two runs", "--calls", "none", "--json"]
     site = tmp_path / "site"
-    assert main([*words, "--out", str(site)]) == 0
-    assert '"kind":"judges"' in capsys.readouterr().out
+    assert '"kind":"judges"' in ran(*words, "--out", site)
     assert files(site) == files(joined)
     join_runs([RunFolder(sheets)], site)
     assert not (site / "run").exists()
     assert (site / "our-judges" / "datasheets.html").is_file()
 
 
-def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, sheets, tmp_path, capsys):
+def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, sheets, tmp_path, ran):
     (tmp_path / "empty").mkdir()
     site, locked = tmp_path / "site", tmp_path / "locked"
     with pytest.raises(InputError) as caught:
@@ -237,8 +236,7 @@ def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, shee
     with pytest.raises(InputError, match="new or an empty folder"):
         join_runs([RunFolder(own_run)], site)
     assert files(site) == {"notes.txt": b"mine"}
-    assert main(["report", str(own_run), str(sheets)]) == 2
-    assert "--out SITE" in capsys.readouterr().err
+    assert "--out SITE" in ran("report", own_run, sheets, status=2)
 
 
 def test_a_folder_of_datasheets_is_reported_anew_and_a_site_without_calls_has_none(sheets, own_run, tmp_path, capsys):

@@ -106,14 +106,13 @@ def test_a_worker_with_nothing_but_the_ledger_works_in_the_manner_of_the_plan(ho
         assert limits == {"reference": (100_000, None), "openai": (5, 600)}
 
 
-def test_a_worker_answers_what_is_planned_in_a_ledger(hosted, capsys):
+def test_a_worker_answers_what_is_planned_in_a_ledger(hosted, ran):
     _, url = hosted
     with Ledger.open(url) as ledger:
         key = min(one.key for one in ledger.answered())
         again = replace(ledger.call(key), trial=77)
         ledger.plan([again])
-    assert main(["worker", "--ledger", url]) == 0
-    assert "1 calls answered here" in capsys.readouterr().out
+    assert "1 calls answered here" in ran("worker", "--ledger", url)
     with Ledger.open(url) as ledger:
         assert ledger.reply(again.key).text
         assert ledger.verify() > 0

@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 import pytest
 from made_records import STUDY
 
-from assaymark.cli import main
 from assaymark.engine import Ledger
 
 CTRL_C = b"\x03"
@@ -115,7 +114,7 @@ QUESTIONS = ("bench", "qa", "--model", "reference/portbench-steady", "--per-temp
 
 @pytest.mark.usefixtures("few_questions")
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
-def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_path, capsys, how):
+def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_path, ran, how):
     run = tmp_path / "run"
     with Terminal(*QUESTIONS, run, quick=5, slow_s=1.5) as terminal:
         terminal.until(" of 18")  # on a terminal there is progress
@@ -128,8 +127,7 @@ def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_pa
     assert "Traceback" not in terminal.shown
     with Ledger.open(run / "ledger.db", create=False) as ledger:
         assert len(list(ledger.answered())) == int(told[1])
-    assert main([*QUESTIONS, str(run), "--dry-run"]) == 0
-    assert f"in all 18 calls, {told[1]} answered already" in capsys.readouterr().out
+    assert f"in all 18 calls, {told[1]} answered already" in ran(*QUESTIONS, run, "--dry-run")
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path):
@@ -144,14 +142,13 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
     assert "Traceback" not in terminal.shown
 
 
-def test_an_end_while_a_connection_is_closed_leaves_no_traceback(tmp_path, capsys, caplog, monkeypatch):
+def test_an_end_while_a_connection_is_closed_leaves_no_traceback(tmp_path, ran, caplog, monkeypatch):
     def close(_, connection: object) -> None:
         connection.close()
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sqlalchemy.engine.default.DefaultDialect.do_close", close)
-    assert main([*QUESTIONS, str(tmp_path / "run")]) == 130
-    assert capsys.readouterr().err.count("\n") == 1
+    assert ran(*QUESTIONS, tmp_path / "run", status=130).count("\n") == 1
     assert caplog.records == []
 
 
@@ -172,12 +169,10 @@ def test_processes_end_with_the_command_that_started_them(tmp_path):
     assert "Traceback" not in terminal.shown
 
 
-def test_a_study_without_verdicts_has_a_page_of_how_far_it_is(imported, capsys):
+def test_a_study_without_verdicts_has_a_page_of_how_far_it_is(imported, ran):
     """No name of an agent, no agreement and no difference is on it, and the command that it names finishes the run."""
-    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    capsys.readouterr()
-    assert main(["report", str(imported), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    ran("lock", STUDY, "--out", imported)
+    found = json.loads(ran("report", imported, "--json"))
     assert found["verdicts"] is None
     page = (imported / "report/index.html").read_text(encoding="utf-8")
     assert "Not decided yet" in page

@@ -284,13 +284,12 @@ def test_a_model_that_refuses_two_requests_cannot_be_asked(tmp_path, provider, r
 @pytest.mark.usefixtures("few_questions")
 @pytest.mark.parametrize("part", ["qa", "pipeline"])
 def test_of_a_benchmark_one_refused_request_holds_nothing_up_and_a_wrong_model_costs_one_call(
-    tmp_path, provider, capsys, part
+    tmp_path, provider, ran, capsys, part
 ):
     few = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced", "--pace", "quarterly"]
     where = ["--base-url", provider.url, "--key-env", "CANARY_KEY", "--out", str(tmp_path / "run")]
     named = ["--model", "openai-chat/gone", "--model", "openai-chat/good", "--judge", "openai-chat/prose"]
-    assert main(["bench", part, *named, *few, *where]) == 1
-    assert "unknown model 'gone' at" in capsys.readouterr().err
+    assert "unknown model 'gone' at" in ran("bench", part, *named, *few, *where, status=1)
     assert provider.asked["gone"] == provider.asked["good"] == 1
     assert not (tmp_path / "run").exists()
     few += ["--window", "crypto-2022", "--per-template", "2"]
@@ -326,12 +325,11 @@ def test_a_judge_whose_first_replies_are_all_unusable_stops_and_the_others_go_on
     assert Store(RunFolder(tmp_path / "run")).digest(JUDGMENTS) is None
 
 
-def test_a_wrong_judge_of_a_datasheet_is_found_by_one_call(tmp_path, provider, capsys, monkeypatch):
+def test_a_wrong_judge_of_a_datasheet_is_found_by_one_call(tmp_path, provider, ran, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key-90210")
     judges = [word for name in ("gone", "prose", "chooser") for word in ("--judge", f"openai-chat/{name}")]
-    assert main(["datasheet", *judges, "--out", str(tmp_path / "sheets")]) == 1
-    err = capsys.readouterr().err
+    err = ran("datasheet", *judges, "--out", tmp_path / "sheets", status=1)
     assert "unknown model 'gone' at" in err
     assert "openai-chat/prose: wrote no JSON object" in err
     assert provider.asked == Counter(gone=1, prose=1, chooser=1)

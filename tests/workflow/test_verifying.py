@@ -87,16 +87,15 @@ def test_no_field_of_a_lock_can_be_edited_after_the_first_call(run):
             open_locked(RunFolder(run))
 
 
-def test_a_lock_that_was_taken_away_is_missed_and_comes_back_as_it_was(run, tmp_path, capsys):
+def test_a_lock_that_was_taken_away_is_missed_and_comes_back_as_it_was(run, tmp_path, ran):
     lock, other = run / "study.lock", tmp_path / "other.toml"
     before = lock.read_bytes()
     lock.unlink()
     assert any(one.startswith("study.lock: is gone") for one in differing(run))
     other.write_text(STUDY.read_text().replace("seed = ", "seed = 1", 1))
-    assert main(["lock", str(other), "--out", str(run)]) == 1
-    assert "calls were made under the lock of another plan" in capsys.readouterr().err
+    assert "calls were made under the lock of another plan" in ran("lock", other, "--out", run, status=1)
     assert not lock.exists()
-    assert main(["lock", str(STUDY), "--out", str(run)]) == 0
+    ran("lock", STUDY, "--out", run)
     assert lock.read_bytes() == before
     assert differing(run) == []
 

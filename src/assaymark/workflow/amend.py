@@ -14,7 +14,7 @@ from assaymark.agents.controls import CONTROL, cell_decisions
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.engine import Ledger, Model
-from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
+from assaymark.errors import InputError, LedgerError, PlanError, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
 from assaymark.notebook import CommandResult
 from assaymark.plan import REPLACED, BiasRules, Frozen, MissingLimits, OrderRules, read_toml, toml_text, toml_value
@@ -56,7 +56,7 @@ def amend(
 ) -> Amendment:  # fmt: skip
     """Replace the locked plan of a run folder, and record as an amendment which fields changed, when and why."""
     if not reason.strip():
-        raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
+        raise InputError("--reason", ["an amendment needs a reason that a reader can weigh (got none)"])
     if folder.lock.is_file():
         runs.undo_unfinished(folder, STUDY.stored(folder))
     locked = open_locked(folder)
@@ -172,7 +172,7 @@ def make_controls(
     if unknown := [name for name in kinds if name not in KINDS]:
         raise UnknownNameError("kind of control", unknown[0], KINDS)
     if count < 1:
-        raise InputError("--count", [Problem("", f"must be at least 1 (got {count})")])
+        raise InputError("--count", [f"must be at least 1 (got {count})"])
     locked, store = open_locked(folder) if folder.lock.is_file() else None, Store(folder)
     if locked is not None and locked.study.substrate is not None:
         raise PlanError(f"{folder.path} makes its own records; its plan asks for controls with [controls]")
@@ -201,7 +201,7 @@ def make_controls(
     note("making controls", len(wanted), len(wanted))
     if len(result) == len(decisions):
         why_not = "; ".join(f"{kind}: {max(count, key=count.__getitem__)}" for kind, count in reasons.items() if count)
-        raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({why_not})")])
+        raise InputError(str(folder.path), [f"no control could be made from these records ({why_not})"])
     store.write(DECISIONS, result, {"contexts": store.content(CONTEXTS), "controls": "assaymark controls"})
     value: dict[str, JSON] = {"made": made, "wanted": count, "sources": sources, "reasons": reasons, "amendment": None}
     added = [kind for kind, n in made.items() if n]

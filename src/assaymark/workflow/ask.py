@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -22,10 +23,10 @@ from assaymark.engine.prices import CallEstimate, Prices, costs_nothing, load_pr
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
+from assaymark.errors import InputError, LedgerError, ModelError, PlanError, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
-from assaymark.records import Context, Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
+from assaymark.records import Context, Decision, Judgment, canonical_json, grouped, sha256_text, write_atomic
 from assaymark.text import money
 from assaymark.workflow.progress import cost_callback, counts, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
@@ -449,7 +450,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     except ArgumentError:
         problem = "is not the URL of a database (not shown: it may hold a password)"
     if problem:
-        raise InputError("--ledger", [Problem("", problem)])
+        raise InputError("--ledger", [problem])
     if folder.has_ledger and folder.ledger != url:
         raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
     return not folder.has_ledger
@@ -479,7 +480,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     try:
         limit = None if budget is None else SpendLimit(budget, tariff)
     except ValueError as exc:
-        raise InputError("--budget", [Problem("", str(exc))]) from None
+        raise InputError("--budget", [str(exc)]) from None
     registry = models if isinstance(models, Models) else Models(models, {})
     return registry.paid_from(limit, tariff, strict)
 
@@ -564,19 +565,17 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     """Return calls, tokens and spend of each paid model of a run; empty if no model is paid."""
     if not folder.has_ledger:
         return ()
-    by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
         # Sorted by key: sums of floats in another order differ in the last digit.
-        for stored in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
-            by_model[stored.model].append(stored)
-        batched = set(ledger.batches.answered_in_batches([one.key for answers in by_model.values() for one in answers]))
+        answered = sorted(ledger.answered(without=tariffs.FREE), key=attrgetter("key"))
+        batched = set(ledger.batches.answered_in_batches([answer.key for answer in answered]))
         prices = prices or stored_prices(ledger)
-    if not by_model:
+    if not answered:
         return ()
     from assaymark.report import PaidView
 
     views = []
-    for model, answers in sorted(by_model.items()):
+    for model, answers in sorted(grouped(answered, attrgetter("model")).items()):
         replies, price = [answer.reply for answer in answers], prices.of(model)
         costs = [prices.paid(model, answer.reply, answer.key in batched) for answer in answers]
         priced = [cost for cost in costs if cost is not None]
@@ -614,12 +613,8 @@ def stored_answers(folder: RunFolder) -> AnswerIndex:
     """Return the pages of judges' replies for the datasheets of a folder; empty for datasheets read from a log."""
     from assaymark.report.records.answers import AnswerIndex
 
-    store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
-    for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
-        pairs[pair.judge].append(pair)
-    for text in store.read(POINTS) if store.rows(POINTS) else ():
-        texts[text.judge].append(text)
-    return AnswerIndex.of(pairs, texts)
+    store, judge_of = Store(folder), attrgetter("judge")
+    return AnswerIndex.of(grouped(store.stored(PAIRS), judge_of), grouped(store.stored(POINTS), judge_of))
 
 
 def calls_of(folder: RunFolder) -> ReadCalls | None:

@@ -52,7 +52,7 @@ def reread_table(folder: RunFolder) -> tuple[Checked, FileRows, ScoresRead]:
     columns = tuple(judge.name for judge in checked.study.judges) if view.shape == "one column a judge" else None
     read = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
     if view.shape.startswith("pairs"):
-        raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
+        raise InputError(view.source, ["holds comparisons; people grade single answers"])
     return checked, rows, read
 
 

@@ -200,7 +200,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), [Problem("", "contains no run: no lock, no ledger and no tables")])
+        raise InputError(str(folder.path), ["contains no run: no lock, no ledger and no tables"])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():
@@ -217,7 +217,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
         store = Store(folder)
         with verified.guard(path):
             entries, _ = read_journal(folder)
-            stored_times = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+            stored_times = set(store.stored(TIMES))
             if lost := stored_times - set(times_of(entries)):
                 first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
                 verified.report(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")

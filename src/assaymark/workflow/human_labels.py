@@ -17,7 +17,17 @@ import assaymark.engine as engine
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Decision,
+    canonical_json,
+    content_id,
+    grouped,
+    parse,
+    sha256_text,
+    write_atomic,
+)
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import RecordTable, Store, column_specs
 
@@ -96,10 +106,7 @@ def _draw_units(frame: Sequence[str], strata: Mapping[str, str], number: int, se
     def place(kind: str, name: str) -> int:
         return int.from_bytes(hashlib.sha256(canonical_json([seed, kind, name]).encode()).digest())
 
-    of_cluster: defaultdict[str, list[str]] = defaultdict(list)
-    for name in frame:
-        of_cluster[strata[name]].append(name)
-    chosen: list[str] = []
+    of_cluster, chosen = grouped(frame, strata.__getitem__), list[str]()
     # Shares are integers, in parts of which len(frame) make a cycle; the remainders of the clusters are sampled
     # systematically, in random order from a random start, so that each is drawn with the probability of its remainder.
     passed = place("start", "") % len(frame)
@@ -201,8 +208,7 @@ def zoned_time(text: str) -> datetime | None:
 
 def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
     """Return the stored grades of people, sorted by trajectory, grader and dimension."""
-    store = Store(folder)
-    return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
+    return tuple(Store(folder).stored(LABELS))
 
 
 @dataclass(frozen=True, slots=True)

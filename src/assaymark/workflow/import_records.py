@@ -27,11 +27,11 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
     base, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
     if not names:
-        raise InputError(str(path), [Problem("", f"is not a {format} file: {', '.join(chosen.patterns)}")])
+        raise InputError(str(path), [f"is not a {format} file: {', '.join(chosen.patterns)}"])
     data = {name: _read_bytes(base / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
-        raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
+        raise InputError(str(path), ["no decision could be imported", *imported.report.problems])
     read_lock(folder)
     with new_folder(folder.path):
         with Ledger.open(folder.ledger) as ledger:
@@ -145,4 +145,4 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot be read: {exc.strerror or exc}")]) from None
+        raise InputError(str(path), [f"cannot be read: {exc.strerror or exc}"]) from None

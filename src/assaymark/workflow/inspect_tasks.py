@@ -198,8 +198,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     if probe is not None and store.digest(PROBE) is not None:
         kinds.append(("outside", PROBE, [probe], locked.rubric))
     if anchor is not None and store.digest(ANCHOR) is not None:
-        again = [judge for judge in study.judges if judge.name == anchor.judge]
-        kinds.append(("anchor", ANCHOR, again, load_rubric(anchor.rubric)))
+        kinds.append(("anchor", ANCHOR, study.anchor_judges, load_rubric(anchor.rubric)))
     files = []
     for kind, table, judges, rubric in kinds:
         judgments = {(grade.judge, grade.trajectory, grade.trial): grade for grade in store.read(table)}

@@ -25,7 +25,7 @@ from assaymark.metrology.measure_people import DifferenceSpread, most_needed, ne
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
-from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id, sha256_text
+from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id, grouped, sha256_text
 from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSheet, LabelText
 from assaymark.report.text import moment as when
@@ -175,7 +175,7 @@ def open_labelling(
     if SEASON.holds(folder):
         problem = f"contains a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{problem}, {then}")])
+        raise InputError(str(folder.path), [f"{problem}, {then}"])
     texts, draw = (_table_texts if folder.check.is_file() else _record_texts)(folder), human_labels.stored_draw(folder)
     sheets, late = human_labels.stored_sheets(folder), human_labels.store_labels(folder)  # grades left by a kill
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
@@ -355,7 +355,7 @@ def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     """Return the labelled cycles needed for two differences: the plan's margin, and the largest one of the judges."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
-    measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
+    measured = store.stored(MEASUREMENTS)
     effects = [(abs(item.value), (item.labels["high"], item.labels["low"])) for item in measured
             if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.value]  # fmt: skip
     comparisons = labelling.texts.judged() if effects else None
@@ -431,10 +431,7 @@ class Texts:
 
     def members(self) -> dict[str, list[str]]:
         """Return the trajectories of each cycle."""
-        by_cycle: defaultdict[str, list[str]] = defaultdict(list)
-        for trajectory, (cycle, _) in self.frame.records.items():
-            by_cycle[cycle].append(trajectory)
-        return by_cycle
+        return grouped(self.frame.records, lambda trajectory: self.frame.records[trajectory][0])
 
 
 def _record_texts(folder: RunFolder) -> Texts:
@@ -592,7 +589,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
         return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
         problem = "contains a benchmark, whose questions have answers; people grade studies, seasons and tables"
-        raise InputError(str(folder.path), [Problem("", problem)])
+        raise InputError(str(folder.path), [problem])
     decisions, study = Store(folder).read(DECISIONS), None
     criteria = find_rubric(rubric)
     if STUDY.holds(folder):

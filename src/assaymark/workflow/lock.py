@@ -243,7 +243,7 @@ def check_plan(
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
-    graders = {judgment.judge for judgment in store.read(HUMAN)} if store.digest(HUMAN) else set()
+    graders = {judgment.judge for judgment in store.stored(HUMAN)}
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
     families = {decision.agent.id: decision.agent.family for decision in selection.honest}
     answered: dict[str, set[str]] = {name: set() for name in sorted(families)}

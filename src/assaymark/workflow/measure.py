@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +23,7 @@ from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
-from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
+from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id, grouped
 from assaymark.workflow.human_labels import honest_records, labels_of, people_basis, store_labels
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import count_parts, say
@@ -41,10 +40,9 @@ def measure_behaviour(store: Store, locked: Locked) -> list[Measurement]:
     """Measure the behaviour of a study's own agents; empty for imported records."""
     if locked.study.substrate is None:
         return []
-    by_context: defaultdict[str, list[Decision]] = defaultdict(list)
-    for decision in store.read(DECISIONS):
-        if decision.derivation.kind == "honest" and decision.replicate == 1:
-            by_context[decision.context_id].append(decision)
+    decisions = store.read(DECISIONS)
+    first = (decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1)
+    by_context = grouped(first, attrgetter("context_id"))
     conduct = (behaviour_of(one, context) for name, context in store.each_context() for one in by_context.get(name, ()))
     return list(metrology.conduct_measurements(conduct, locked.study.inference.level))
 
@@ -196,11 +194,8 @@ def _measurements(
 
 def _mean_scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
     """Return the mean score of each trajectory over one judge's usable trials, by dimension."""
-    trials: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for judgment in judgments:
-        if judgment.status == "ok":
-            trials[judgment.trajectory].append(judgment.scores)
+    usable = grouped((judgment for judgment in judgments if judgment.status == "ok"), attrgetter("trajectory"))
     return {
-        trajectory: {name: sum(score[name] for score in scores) / len(scores) for name in scores[0]}
-        for trajectory, scores in trials.items()
+        trajectory: {name: sum(trial.scores[name] for trial in trials) / len(trials) for name in trials[0].scores}
+        for trajectory, trials in usable.items()
     }

@@ -295,7 +295,7 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
         raise missing(path, "run folder")
     if not file.is_file():
         verb = "report" if folder.check.is_file() else "claim"  # of a checked table
-        raise InputError(str(path), [Problem("", f"has no verdicts.json; run: assaymark {verb} {path}")])
+        raise InputError(str(path), [f"has no verdicts.json; run: assaymark {verb} {path}"])
     try:
         saved = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
     except ValidationError as exc:
@@ -308,7 +308,7 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
     for alias in aliases:
         name, equals, agent = (part.strip() for part in alias.partition("="))
         if not equals or not name:
-            raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {alias!r:.80})')])
+            raise InputError("--alias", [f'must be "NAME=AGENT" (got {alias!r:.80})'])
         if agent not in agents:
             raise UnknownNameError("agent", agent, agents)
         alias_of[name] = agent
@@ -383,7 +383,7 @@ def read_document(path: Path, run: RunVerdicts) -> Document:
         except UnicodeDecodeError as exc:
             problem = foreign_format(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
     if problem:
-        raise InputError(str(path), [Problem("", problem)])
+        raise InputError(str(path), [problem])
 
     def keep(code: str) -> bool:
         return len(code) <= LONGEST and any(

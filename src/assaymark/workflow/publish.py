@@ -19,7 +19,7 @@ from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
-from assaymark.protocol import JudgeSpec, Study
+from assaymark.protocol import Study
 from assaymark.records import Decision, Judgment, canonical_json, parse
 from assaymark.report import (
     ALONE,
@@ -174,9 +174,9 @@ def gather_run(
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for judgment in judgments:
         invalid[judgment.judge] += judgment.status != "ok"
-    by_part: dict[Judged, Sequence[Judgment]] = {"panel": judgments} if judgments else {}
-    by_part |= {"anchors": store.read(tables.ANCHOR)} if store.rows(tables.ANCHOR) else {}
-    by_part |= {"outside": store.read(tables.PROBE)} if store.rows(tables.PROBE) else {}
+    anchors, outside = store.stored(tables.ANCHOR), store.stored(tables.PROBE)
+    parts: dict[Judged, Sequence[Judgment]] = {"panel": judgments, "anchors": anchors, "outside": outside}
+    by_part = {part: graded for part, graded in parts.items() if graded}
     titles = (
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
         for dimension in locked.rubric.dimensions
@@ -197,20 +197,14 @@ def gather_run(
 
 def in_flight_bound(study: Study) -> int:
     """Return the most calls that one hard kill can bill twice: the open slots of each model at each address."""
-    lanes = {(judge.model, judge.args.get("base_url"), judge.args.get("api_key_env")) for judge in asked(study)}
+    lanes = {(judge.model, judge.args.get("base_url"), judge.args.get("api_key_env")) for judge in study.asked_judges}
     return study.engine.concurrency * len(lanes)
-
-
-def asked(study: Study) -> tuple[JudgeSpec, ...]:
-    """Return every judge model that a study may call: those of the panel, and the held-out judge."""
-    probe = study.stability.probe
-    return study.model_judges if probe is None else (*study.model_judges, probe)
 
 
 def planted_views(study: Study) -> tuple[PlantedView, ...]:
     """Return the planted properties of a panel's reference judges, as the plan sets them; empty if it has none."""
     views = []
-    for judge in asked(study):
+    for judge in study.asked_judges:
         if judge.model not in PLANTED:
             continue
         planted = PLANTED[judge.model]

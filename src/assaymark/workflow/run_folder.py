@@ -96,7 +96,7 @@ class RunFolder:
             raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
         if not (self.tables / "manifest.json").is_file():
             advice = f"no records here; run: assaymark import FORMAT PATH --out {self.path}"
-            raise InputError(str(self.path), [Problem("", advice)])
+            raise InputError(str(self.path), [advice])
         return self
 
     def refuse_others(self, ours: bool, noun: str) -> None:
@@ -166,7 +166,7 @@ def read_text(path: Path, noun: str) -> str:
         problem = Problem(f"byte {exc.start}", f"this {noun} is not UTF-8 text")
         raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot read this {noun}: {exc.strerror or exc}")]) from None
+        raise InputError(str(path), [f"cannot read this {noun}: {exc.strerror or exc}"]) from None
 
 
 def missing(path: Path, noun: str, advice: str = "") -> InputError:
@@ -175,14 +175,14 @@ def missing(path: Path, noun: str, advice: str = "") -> InputError:
     try:
         names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
     except OSError:
-        return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
+        return InputError(str(path), [f"{problem}; there is no folder {path.parent}"])
     similar_kind = [name for name in names if path.suffix and name.endswith(path.suffix)]
     if similar := get_close_matches(path.name, names, n=2):
         problem += f"; did you mean {' or '.join(str(path.parent / name) for name in similar)}?"
     elif similar_kind:
         more = f" and {len(similar_kind) - _LISTED} more" if len(similar_kind) > _LISTED else ""
         problem += f"; there is {', '.join(str(path.parent / name) for name in similar_kind[:_LISTED])}{more}"
-    return InputError(str(path), [Problem("", problem)])
+    return InputError(str(path), [problem])
 
 
 def read_json(path: Path, noun: str) -> JSON:

@@ -199,7 +199,7 @@ def open_checked(folder: RunFolder) -> Checked:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, preregistered = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
-        raise InputError(str(folder.check), [Problem("", f"is not the record of a check ({FORMAT})")]) from None
+        raise InputError(str(folder.check), [f"is not the record of a check ({FORMAT})"]) from None
     study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
@@ -306,7 +306,7 @@ def measure_columns(
             raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
         columns = columns.only(np.array([name in study.records.agents for name in agents])[columns.codes["agent"]])
         if not columns.usable.any():
-            raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
+            raise InputError(str(path), ["no row of the plan's agents has a score on every dimension"])
     present = columns.names.get("derivation", ("honest",))
     table = honest = score_table_of(columns, weights)
     families = dict(zip(honest.judges, honest.families, strict=True))
@@ -558,5 +558,5 @@ def partition_files(folder: Path) -> list[Path]:
     """Return the partition files below a folder; raises `InputError` if there are none."""
     files = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
     if not files:
-        raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])
+        raise InputError(str(folder), [f"no partitions here: {' or '.join(FORMS)} is looked for"])
     return files

@@ -80,7 +80,7 @@ class RunServer:
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             problem = "contains no pages and no run; name a run folder, or the folder of a site"
-            raise InputError(str(path), [Problem("", problem)])
+            raise InputError(str(path), [problem])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
@@ -262,7 +262,7 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
         problem = f"is not available: {exc.strerror or exc}; choose another with --port"
-        raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
+        raise InputError(f"{host}:{port}", [problem]) from None
     server.daemon_threads = True
     return server
 

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,17 @@ from assaymark.market.cycles import CycleKey
 from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
+from assaymark.records import (
+    Context,
+    Decision,
+    Evidence,
+    Judgment,
+    Measurement,
+    Rationale,
+    content_id,
+    grouped,
+    sha256_text,
+)
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut_cycles, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
@@ -139,9 +150,7 @@ class Scores:
         """Read the judgments of a run into tables; ``selection`` are its decisions, read here by default."""
         study = locked.study
         selection = selection or select(store.read(DECISIONS), study)
-        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
-        for judgment in store.read(JUDGMENTS):
-            judgments[judgment.trajectory].append(judgment)
+        judgments: Mapping[str, list[Judgment]] = grouped(store.read(JUDGMENTS), attrgetter("trajectory"))
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
             lengths = {decision.record_id: judging.token_count(judging.judged_text(decision)) for decision in decisions}
@@ -221,9 +230,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 say(line)
         # The anchor probe: one judge again, on a stratified sample, under another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
-            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-            judgments, reasked = session.grade(rubric, "rubric-wording ablation", judges, sample)
+            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(session.selection.honest, study)
+            judgments, reasked = session.grade(rubric, "rubric-wording ablation", study.anchor_judges, sample)
             store.write(ANCHOR, judgments, reading)
         # The held-out judge, only on agents of pairs that the panel leaves contested (section 3.5).
         if (probe := study.stability.probe) is not None:
@@ -263,12 +271,10 @@ def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
-    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), defaultdict[str, list[Decision]](list)
-    for decision in honest:
-        shared[decision.context_id].append(decision)
+    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), grouped(honest, attrgetter("context_id"))
     for name, context in contexts:
         materials |= {name: ContextIndex.of(context)} if name in shared else {}
-        for decision in shared[name]:
+        for decision in shared.get(name, ()):
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
     audit.append((evidence, evidence_summary(
@@ -343,8 +349,7 @@ PLACEHOLDER: Final = "This text stands in for the reasons that an agent will giv
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
     """Make the trial calls of a study whose cycles or records exist: agents, date probe, then judges."""
     canaries = asking.Canaries(models, study.engine)
-    judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
-    outside = [judge for judge in judges if not judge.model.startswith("reference/")]
+    outside = [judge for judge in study.asked_judges if not judge.built_in]
     store = Store(folder)
     if study.substrate is None:
         decisions: Sequence[Decision] = store.read(DECISIONS)

@@ -288,6 +288,10 @@ class Store:
         """Read the records of a table in its order, in a list that displays itself in a notebook."""
         return rec.Rows(table.from_arrow(self._file(table).read()))
 
+    def stored(self, table: RecordTable[T]) -> rec.Rows[T]:
+        """Read the records of a table like `read`; none if it was never finished."""
+        return rec.Rows() if self.digest(table) is None else self.read(table)
+
     def contexts(self) -> dict[str, rec.Context]:
         """Read all contexts by content id, each checked against it."""
         return dict(self.each_context())

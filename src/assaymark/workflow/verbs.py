@@ -37,7 +37,7 @@ from assaymark.workflow.lock import (
     select,
 )  # fmt: skip
 from assaymark.workflow.measure import measure
-from assaymark.workflow.publish import StudyReport, asked, report
+from assaymark.workflow.publish import StudyReport, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
@@ -74,7 +74,9 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> StudyReport:
     del session
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
-        measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
+        measure_judges(
+            folder, study.asked_judges, models, pointwise=True, rubric=tested_by(study), study=True, pages=False
+        )
     # Return the memory of rendered messages to the system before the next stage.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
@@ -86,7 +88,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> StudyReport:
 
 def panel_of(folder: RunFolder) -> list[JudgeSpec]:
     """Return the models of a locked plan that judge, the held-out judge included."""
-    return list(asked(open_locked(folder).study))
+    return list(open_locked(folder).study.asked_judges)
 
 
 def plan_calls(
@@ -125,7 +127,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         stages, notes = _planned_stages(target, study)
         stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
-            stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
+            stages["datasheets"] = _datasheet_calls(study.asked_judges, None, 7, True, True, tested_by(study))
         return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
@@ -158,10 +160,9 @@ def _planned_stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
     stages["judges"] = [planned.call for planned in graded]
     if (probe := study.anchor_probe) is not None:
-        judges = [spec for spec in study.judges if spec.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
-        again = judging.plan_calls(decisions, {}, study, rubric, judges, only, shown)
+        again = judging.plan_calls(decisions, {}, study, rubric, study.anchor_judges, only, shown)
         stages["anchor probe"] = [planned.call for planned in again]
     if (outside := study.stability.probe) is not None:
         notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")
