@@ -309,8 +309,9 @@ class Figure:
 
 
 def plot(
-    name: str, title: str, caption: str, draw: Draw, desc: str = "", *, alt: str = "", width: float = HALF,
-    tablet: bool = False, judges: tuple[JudgeWords, ...] = (), **more: Any,
+    name: str, title: str, caption: str, draw: Draw, desc: str = "", table: Table | None = None,
+    values: Table | None = None, *, alt: str = "", width: float = HALF, tablet: bool = False,
+    judges: tuple[JudgeWords, ...] = (), **more: Any,
 ) -> Figure:  # fmt: skip
     """A figure drawn at its ``width``, for a phone and perhaps for a ``tablet``; at the width of a phone one drawing is
     for every screen. ``alt`` is the title of the drawing if the question of the figure is another; the words of the
@@ -322,7 +323,9 @@ def plot(
         kinds["mid"] = MID
     wide, *others = (view(name, alt or title, desc, draw, kind, size) for kind, size in kinds.items())
     narrow, mid = (*others, "", "")[:2]
-    return Figure(title, caption, wide, narrow, judges=judges, mid=mid, draw=draw, desc=desc, **more)
+    return Figure(
+        title, caption, wide, narrow, table, values, judges, **{"mid": mid, "draw": draw, "desc": desc, **more}
+    )
 
 
 @dataclass(frozen=True, slots=True)

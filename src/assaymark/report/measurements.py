@@ -215,7 +215,7 @@ def evidence_section(index: RunIndex) -> b.Section:
         table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
         figure = b.plot(
             "states", "Where do the numbers come from?", caption, partial(bar_table, columns, bars, "numbers", True),
-            "; ".join(texts), alt=title, width=WIDE, table=table,
+            "; ".join(texts), table, alt=title, width=WIDE,
         )  # fmt: skip
         blocks = [figure, b.Items(tuple(meanings), "defs")]
         share = {state: value for state, (value, _) in overall.items()}

@@ -459,7 +459,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[b.Figure, b.Figure]:
         columns = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
         table = b.Table(columns, tuple(rows))
-        ladder = b.plot("curves", title, caption, grid, table=table, judges=sec.curve_words(sheets))
+        ladder = b.plot("curves", title, caption, grid, "", table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
         return ladder, b.Figure(title, "The strict instruction was not run for any of these judges.")
@@ -472,7 +472,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[b.Figure, b.Figure]:
     )
     columns = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
     table = b.Table(columns, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
-    return ladder, b.plot("segments", title, caption, grid, table=table, judges=judges)
+    return ladder, b.plot("segments", title, caption, grid, "", table, judges=judges)
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:

@@ -507,7 +507,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
         cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
         table = b.Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
         draw = partial(charts.dots, rows, False, line)
-        plots.append(b.plot(key, title, f"{caption}, with intervals over tasks.", draw, described(rows), table=table))
+        plots.append(b.plot(key, title, f"{caption}, with intervals over tasks.", draw, described(rows), table))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
     if not every and not orders:
         return None
@@ -581,7 +581,7 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
         table = b.Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
         draw = partial(charts.dots, drawn, False, 0.0)
-        plots = (b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table=table),)
+        plots = (b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table),)
     note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     remarks = (note,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)

@@ -86,7 +86,7 @@ def data_page(index: BenchmarkIndex) -> tuple[b.Page, tuple[tuple[str, str], ...
     desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
     draw = partial(bar_table, columns, rows, "instruments", True)
     table = b.Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
-    figure = b.plot("held", title, "A full bar is all instruments of the column.", draw, desc, width=WIDE, table=table)
+    figure = b.plot("held", title, "A full bar is all instruments of the column.", draw, desc, table, width=WIDE)
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between = group_correlations(pairs, np.repeat(np.eye(len(groups)), [sizes for _, sizes in groups], axis=0))
     title, answer = "Which instruments move together?", _correlated(names, between)
@@ -160,7 +160,7 @@ def _between(name: str, names: Sequence[str], values: Floats) -> b.Figure:
     )
     table = b.Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
     caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
-    return b.plot(name, title, caption, draw, _correlated(names, values), table=table)
+    return b.plot(name, title, caption, draw, _correlated(names, values), table)
 
 
 def _correlated(names: Sequence[str], values: Floats) -> str:
@@ -209,7 +209,7 @@ def question_figures(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", REGIME_NAMES, by_regime),
         _shares("How large is the whole set?", "A run asks some of one split.", SPLITS, whole),
-        b.plot("texts", title, caption, draw, f"{'; '.join(lines)}.", width=WIDE, table=table),
+        b.plot("texts", title, caption, draw, f"{'; '.join(lines)}.", table, width=WIDE),
     )
 
 
@@ -225,7 +225,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     draw = partial(bar_table, columns, bars, "questions", True)
     table = b.Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     caption = f"{caption} A full bar is all questions of the row."
-    return b.plot(columns[0], title, caption, draw, desc, width=WIDE, table=table)
+    return b.plot(columns[0], title, caption, draw, desc, table, width=WIDE)
 
 
 def snapshots_page(index: BenchmarkIndex) -> b.Page:

@@ -319,7 +319,7 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
             table = b.Table(header, tuple(lines), frozenset({1}))
             more = b.Linked("Value and drawdown in every window", "histories.html") if index.has_histories else ""
             draw = partial(charts.limit_chart, rows, limit)
-            figure = b.plot("limit", title, "Crossed: beyond the limit.", draw, desc, table=table)
+            figure = b.plot("limit", title, "Crossed: beyond the limit.", draw, desc, table)
             half = _half("limits", heading, answer, figure, *b.notes((more,)))
         halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
@@ -410,7 +410,7 @@ def _stages(index: BenchmarkIndex) -> b.Group:
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
     draw = partial(charts.column_chart, names, columns)
-    figure = b.plot("stages", title, "", draw, desc, width=WIDE, tablet=True, table=table)
+    figure = b.plot("stages", title, "", draw, desc, table, width=WIDE, tablet=True)
     return _half("stages", heading, lost, *notes, figure)
 
 
@@ -453,7 +453,7 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     elif flipped:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in flipped[:3]])
         answer = f"Yes. Under the formulas of the {other_name} {count(len(flipped))} of {orders} are reversed: {named}."
-    figure = b.plot("ceps", title, caption, partial(charts.convention_chart, rows), desc, table=table)
+    figure = b.plot("ceps", title, caption, partial(charts.convention_chart, rows), desc, table)
     more = b.Prose((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
 
@@ -489,5 +489,5 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     if t.known(item) and open_:
         between = t.interval_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
-    figure = b.plot("asked", title, "Hatched: a tier from end to end.", draw, desc, table=table)
+    figure = b.plot("asked", title, "Hatched: a tier from end to end.", draw, desc, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

@@ -216,8 +216,8 @@ def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
     table = b.Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
     return b.plot(
         "signals", title, caption,
-        lambda name, width: share_map(points, columns, 340.0 if width == NARROW else 380.0, name, width), desc,
-        width=WIDE / 2, table=table,
+        lambda name, width: share_map(points, columns, 340.0 if width == NARROW else 380.0, name, width), desc, table,
+        width=WIDE / 2,
     )  # fmt: skip
 
 
@@ -265,7 +265,7 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
         note += "No whisker on the vertical axis: each stress window happened once. "
         note += "No ranking by Sharpe ratio is supported."
         table = b.Table(columns, tuple(rows), frozenset({1, 2}))
-        figures.append(b.plot(f"scatter-{at}", title, caption, draw, f"{desc}.", width=WIDE, table=table, note=note))
+        figures.append(b.plot(f"scatter-{at}", title, caption, draw, f"{desc}.", table, width=WIDE, note=note))
     return tuple(figures)
 
 

@@ -421,8 +421,8 @@ def account_figure(
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
     figure = b.plot(
-        "nav" if only else "accounts", title if heading is None else heading, caption, draw, desc, alt=title,
-        width=WIDE, tablet=True, table=table, brush=brush, scales=scales, **shown,
+        "nav" if only else "accounts", title if heading is None else heading, caption, draw, desc, table,
+        alt=title, width=WIDE, tablet=True, brush=brush, scales=scales, **shown,
     )  # fmt: skip
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 

@@ -128,7 +128,7 @@ def ranks_section(index: RunIndex) -> b.Section:
     )
     data = b.Table(("Agent", *(f"rank {place}" for place in range(1, places + 1))), tuple(values))
     figure = b.plot("ranks", "Would other clusters change the ranks?", caption, partial(rank_bars, rows, places), desc,
-                     alt=title, values=data)  # fmt: skip
+                     None, data, alt=title)  # fmt: skip
     table = b.Table(
         ("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), ""
     )
@@ -429,5 +429,5 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
     if any(by for _, _, _, by, *_ in rows):
         caption += f" Upright stroke: the lowest {index.sign} within a format that has a gate of its own; it decides."
     values = b.Table(("Score", index.sign), tuple(texts))
-    return b.plot("kappa", "How far is each score from a gate?", caption, draw, desc, alt=title, width=WIDE,
-                   values=values)  # fmt: skip
+    return b.plot("kappa", "How far is each score from a gate?", caption, draw, desc, None, values, alt=title,
+                   width=WIDE)  # fmt: skip

@@ -208,7 +208,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         of_rows = tuple((row.title, row.shown, row.note) for row in rows)
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
         yield b.plot("gates", "How far from the rule is each control?", caption, partial(axis_rows, rows, None),
-                      described(rows), alt=title, values=values)  # fmt: skip
+                      described(rows), None, values, alt=title)  # fmt: skip
     rows, honest = [], index.get("cell.honest", AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
         if item is None:
@@ -230,7 +230,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
                      for row in rows)  # fmt: skip
         table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), lies)
         yield b.plot("spread", "Where do their scores lie?", caption, partial(axis_rows, rows, index.study.scale),
-                      described(rows), alt=title, table=table)  # fmt: skip
+                      described(rows), table, alt=title)  # fmt: skip
 
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
@@ -273,7 +273,7 @@ def style_section(index: RunIndex) -> b.Section:
             "points. Solid: the split where they part most. Dashed: below it the plan calls a text terse."
         )
         figure = b.plot("scan", "Where do long and short texts part?", caption, draw, desc,
-                         alt="Score above minus below each length", values=table)  # fmt: skip
+                         None, table, alt="Score above minus below each length")  # fmt: skip
         drawn = [figure, table]
     matched, note = index.known("length_matched.contrast"), ""
     if matched:
@@ -343,7 +343,7 @@ def anchor_section(index: RunIndex) -> b.Section:
     table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
     figure = b.plot("anchors", "How far do the scores move?", caption, partial(axis_rows, drawn, None),
-                     described(drawn), alt="Shift of each score under the other anchors", values=table)  # fmt: skip
+                     described(drawn), None, table, alt="Shift of each score under the other anchors")  # fmt: skip
     return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
 
 

@@ -159,8 +159,8 @@ def _tiers_section(index: RunIndex) -> b.Section:
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
-            blocks.append(b.plot("tiers", title, _ranks_words(index, AGGREGATE), draw, desc, width=WIDE,
-                                  alt="Overall score by tier", tablet=not reason, values=values))  # fmt: skip
+            blocks.append(b.plot("tiers", title, _ranks_words(index, AGGREGATE), draw, desc, None, values,
+                                  alt="Overall score by tier", width=WIDE, tablet=not reason))  # fmt: skip
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
             kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
@@ -169,8 +169,8 @@ def _tiers_section(index: RunIndex) -> b.Section:
                 agree = "Judges agree weakly"
                 kappa += f"; {number(index.study.gates.publish)} needed without a condition"
             note = "" if reason else _ranks_words(index, dimension)
-            charts.append(b.plot(f"tier{at - 1}", title, f"{agree}: {kappa}", draw, desc, alt=f"{title} by tier",
-                                  width=NARROW, note=note, values=values))  # fmt: skip
+            charts.append(b.plot(f"tier{at - 1}", title, f"{agree}: {kappa}", draw, desc, None, values,
+                                  alt=f"{title} by tier", width=NARROW, note=note))  # fmt: skip
     small = [b.beside(*charts, style="small3")] if charts else []
     if table is not None:
         cuts, flips = tier_sentences(index)[:_CUTS], reversed_sentences(index)[:_CUTS]
