@@ -12,7 +12,7 @@ from typing import Final
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
-from assaymark.records import Measurement, duplicates
+from assaymark.records import AGGREGATE, Measurement, duplicates
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, Element, JudgeWords, element, label, line, num, rect
@@ -331,6 +331,7 @@ _ARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
 _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("criterion.shift", {"condition": r.SAME}), ("criterion.shift", {"condition": "ladder", "delta": "1"}),
     ("repeat.stability", {}),
+    *((f"point.{name}", {"dimension": AGGREGATE}) for name in ("vacuum_score", "slope", "order", "verbosity")),
 )  # fmt: skip
 
 
@@ -358,34 +359,16 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         question = "Do they choose where texts are equal?"
         maps.insert(0, sec.map_plot("axes", drawn, focus=False))
     lead = "Each judge keeps the same marker in every figure."
-    sections = [
-        b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),)),
-        b.Section("maps", question, lead, (r.plot_blocks(maps),)),
-    ]
-    if whole:
-        lead, grids = "One small picture a judge, by name, all on the same axes.", r.plot_blocks(_multiples(drawn))
-        sections.append(b.Section("grids", "Which differences do they notice?", lead, (grids,)))
-    log, lines = not whole, []
-    lead = (
-        f"Estimate and interval{' under the instruction that allows ties' if whole else ''}. The page of each judge "
-        "has all, with n and method."
-    )
-    # The main quantities, one column per judge; rows that no judge has are omitted.
-    for name, labels in (*_ARMED, *_UNARMED):
-        own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
-        measured = [s.get_base(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
-                 s.get(name, **labels) for s in sheets]  # fmt: skip
-        title = r.title_of(name, log)
-        if "delta" in labels:
-            title = f"{title}, {r.step_words(labels['delta'])} apart"
-        elif "condition" in labels and not log:
-            title = f"{title}, {r.kind_words(labels['condition'])}"
-        if any(map(known, measured)) and (own or not log or "condition" not in labels):
-            # With many judges, links in every cell would make the page too long; only names are links then.
-            cells = map(_cell, sheets, measured)
-            lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
-    named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
-    table = b.Table(named, tuple(lines), frozenset(range(1, len(named))), "")
+    sections = [b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),))]
+    paired = any(plot.draw for plot in maps)  # judges may have graded single texts only
+    sections += [b.Section("maps", question, lead, (r.plot_blocks(maps),))] if paired else []
+    grids: Sequence[r.Plot] = _multiples(drawn) if whole else ()
+    if any(plot.draw for plot in grids):
+        lead = "One small picture a judge, by name, all on the same axes."
+        sections.append(b.Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(grids),)))
+    instruction = " under the instruction that allows ties" if whole and paired else ""
+    lead = f"Estimate and interval{instruction}. The page of each judge has all, with n and method."
+    table = _side_by_side(sheets, log=not whole)
     rows = table if table.rows else b.Prose("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
@@ -414,6 +397,26 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         COMPARISON, "Judge reliability", comparison_lead(sheets), tuple(sections), b.notes(notes, "notice"),
         contents=contents, foot=FOOT, here=JUDGES, styles=_STYLES,
     )  # fmt: skip
+
+
+def _side_by_side(sheets: Sequence[r.DatasheetIndex], *, log: bool) -> b.Table:
+    """The main quantities, one column per judge; rows that no judge has are omitted."""
+    lines = []
+    for name, labels in (*_ARMED, *_UNARMED):
+        own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
+        measured = [s.get_base(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
+                 s.get(name, **labels) for s in sheets]  # fmt: skip
+        title = r.title_of(name, log)
+        if "delta" in labels:
+            title = f"{title}, {r.step_words(labels['delta'])} apart"
+        elif "condition" in labels and not log:
+            title = f"{title}, {r.kind_words(labels['condition'])}"
+        if any(map(known, measured)) and (own or not log or "condition" not in labels):
+            # With many judges, links in every cell would make the page too long; only names are links then.
+            cells = map(_cell, sheets, measured)
+            lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
+    named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
+    return b.Table(named, tuple(lines), frozenset(range(1, len(named))), "")
 
 
 def judge_line(sheet: r.DatasheetIndex) -> b.Inline:

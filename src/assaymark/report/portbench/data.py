@@ -240,7 +240,7 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
             table = Table(named, cells, right, summary="", style="layer")
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
-        names = [clean(line.asset_class, 24).replace("_", " ") for line in shown.lines_by_class]
+        names = [clean(name, 24).replace("_", " ") for name in shown.regimes]
         chart = _between(f"s{at}", names, shown.between)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
