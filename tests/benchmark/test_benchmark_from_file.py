@@ -54,7 +54,7 @@ def test_the_window_of_the_seed_runs_on_it_and_decides_on_trading_days(store, ma
     months = "2015-08-03 2015-09-01 2015-10-01 2015-11-02 2015-12-01 2016-01-04 2016-02-02"
     assert " ".join(map(str, one.decisions)) == months
     for found in map(one.known, one.decisions):
-        assert (len(found.lines), [line.members for line in found.lines_by_class]) == (12, [2] * 6)
+        assert (len(found.lines), [found.classes.count(name) for name in found.regimes]) == (12, [2] * 6)
         assert (found.macro, {line.duration for line in found.lines}) == ((), {None})
     what = r"needs trading days from 2020-02-01 .* \(the store has 2015-02-02 to 2016-04-29"
     with pytest.raises(InputError, match=what):

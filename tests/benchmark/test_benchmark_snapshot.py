@@ -12,11 +12,12 @@ import pytest
 from bench_worlds import bench_market, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perturbed import later_changed
 
 from assaymark.benchmark import BenchMarket, MarketState, choose_universe, market_numbers, own_regimes
 from assaymark.errors import InputError
 from assaymark.market import (
-    CLASS_NAMES, CLASSES, History, pairwise_correlation, regimes, synthetic_history,
+    CLASS_NAMES, pairwise_correlation, regimes, synthetic_history,
 )  # fmt: skip
 from assaymark.portfolio import max_drawdown
 
@@ -32,28 +33,17 @@ def close_of(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, 21, tzinfo=UTC)
 
 
-def later_replaced(history: History, t: datetime) -> History:
-    """The same store with everything that became known after t replaced, and all delistings put just behind it."""
-    at, gone, rng = int(t.timestamp()), t.date() + timedelta(days=1), np.random.default_rng(1)
-    later = history.known_at > at
-    bars = {name: np.where(later, rng.choice([np.nan, 1.0, 1e6], one.shape), one) for name, one in history.bars.items()}
-    macro = tuple(replace(one, values=np.where(one.released > at, -999.0, one.values)) for one in history.macro)
-    news = tuple(one if one.published_at <= t else replace(one, text="changed") for one in history.news)
-    listings = tuple(replace(one, delisted=min(one.delisted or gone, gone)) for one in history.listings)
-    return replace(history, bars=bars, macro=macro, news=news, listings=listings)
-
-
 def shown(known: MarketState) -> str:
     """Every byte that a prompt can be made of."""
     arrays = [known.part, known.times, known.closes, known.returns, known.covariance, known.correlation, known.between]
-    return repr((known.day, known.lines, known.lines_by_class, known.macro, known.news, [a.tobytes() for a in arrays]))
+    return repr((known.day, known.lines, known.regimes, known.macro, known.news, [a.tobytes() for a in arrays]))
 
 
 @settings(max_examples=8)
 @given(st.integers(400, 2800))
 def test_nothing_that_becomes_known_later_is_in_a_snapshot(row):
     close = close_of(HISTORY.days[row].astype(object))
-    markets = [bench_market(24), BenchMarket(later_replaced(HISTORY, close), bench_market(24).universe)]
+    markets = [bench_market(24), BenchMarket(later_changed(HISTORY, close), bench_market(24).universe)]
     before, after = (one.known(row) for one in markets)
     assert shown(after) == shown(before)
     sent = [market_numbers(one.known(row), one.view(row).instruments) for one in markets]
@@ -65,7 +55,7 @@ def test_the_day_itself_is_in_its_snapshot_and_days_that_are_none_are_refused():
     market = bench_market(24)
     row = market.row_of(date(2024, 3, 1))
     known, whole = market.known(row), bench_market().known(row)
-    changed = BenchMarket(later_replaced(HISTORY, close_of(date(2024, 2, 29))), market.universe)
+    changed = BenchMarket(later_changed(HISTORY, close_of(date(2024, 2, 29))), market.universe)
     assert known.lines[0].close == HISTORY.bars["close"][row, 0]
     assert shown(changed.known(row)) != shown(known)
     assert (whole.day, len(whole.macro), whole.part.size) == (date(2024, 3, 1), 12, len(whole.lines))
@@ -115,13 +105,10 @@ def test_the_duration_of_a_bond_is_the_slope_on_the_yields_that_are_out():
 def test_the_correlation_interface_is_the_market_s_own(name):
     known = window(name).known(window(name).decisions[0])
     assert known.correlation == pytest.approx(pairwise_correlation(known.returns), abs=1e-9)
-    short, labels = {CLASS_NAMES[one]: one for one in CLASSES}, bench_market().view(known.row).regimes()
-    equity = [line.asset_class for line in known.lines_by_class].index("equity")
-    for at, line in enumerate(known.lines_by_class):
-        own, means = short[line.asset_class], known.between[at]
-        assert (line.members, line.regime) == (known.classes.count(line.asset_class), labels[own])
-        assert line.intra == (None if line.members == 1 else pytest.approx(means[at]))
-        assert line.with_equities == (None if own == "EQ" else pytest.approx(means[equity]))
+    labels = bench_market().view(known.row).regimes()
+    assert known.regimes == {CLASS_NAMES[one]: label for one, label in labels.items()}
+    first, *_, last = (np.array(known.classes) == group for group in known.regimes)
+    assert known.between[0, -1] == pytest.approx(known.correlation[np.ix_(first, last)].mean())
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 0.03))

@@ -54,7 +54,7 @@ def test_the_sheet_is_the_snapshot(window):
     assert sheet.tickers == tuple(one.ticker for one in shown.lines)
     assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.lines], abs=5.1e-5)
     assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.lines], abs=5.1e-5)
-    names = [one.asset_class for one in shown.lines_by_class]
+    names = list(shown.regimes)
     first, last = names.index(sheet.classes[0]), names.index(sheet.classes[-1])
     assert sheet.correlation[0, -1] == pytest.approx(shown.between[first, last], abs=0.0051)
     assert np.diag(sheet.correlation) == pytest.approx(1.0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 from hypothesis import given
 from hypothesis import strategies as st
+from perturbed import later_changed
 
 from assaymark import benchmark as bench
 from assaymark.benchmark import PROFILES, EpisodeState, parse_signals, parse_views, parse_weights, rationale_of
@@ -231,7 +231,11 @@ def test_the_tables_of_assets_series_and_correlations_are_complete():
     head, *between = found["correlations"]
     assert [row[0] for row in between] == head[5:]
     assert np.array([[float(cell) for cell in row[5:]] for row in between]) == pytest.approx(known.between, abs=0.006)
-    assert [row[4] for row in between[1:]] == [row[5] for row in between[1:]]
+    assert [row[4] for row in between] == ["n/a", *(row[5] for row in between[1:])]
+    assert [row[1:4] for row in between] == [
+        [str(known.classes.count(group)), regime, between[at][5 + at]]
+        for at, (group, regime) in enumerate(known.regimes.items())
+    ]
 
 
 def test_the_portfolio_is_shown_as_it_is_and_a_profile_told_only_to_the_stage_that_must_obey_it():
@@ -280,13 +284,8 @@ def test_nothing_of_a_prompt_is_unfilled_its_parts_are_named_and_schemas_are_str
 def test_what_becomes_known_later_changes_no_prompt_up_to_then():
     """Two markets that are alike up to the close of the second decision: so are the prompts of an episode."""
     place = world()
-    history, second = place.market.history, place.decisions[1]
-    close = int(datetime(second.year, second.month, second.day, 21, tzinfo=UTC).timestamp())
-    factor = np.where(history.known_at > close, np.random.default_rng(3).uniform(0.5, 1.5, history.known_at.shape), 1.0)
-    macro = (replace(one, values=np.where(one.released > close, one.values + 1, one.values)) for one in history.macro)
-    news = (replace(one, text="changed") if one.published_at.timestamp() > close else one for one in history.news)
-    bars = {name: values * factor for name, values in history.bars.items()}
-    other = bench.BenchMarket(replace(history, bars=bars, macro=tuple(macro), news=tuple(news)), place.market.universe)
+    close = datetime.combine(place.decisions[1], time(21), UTC)
+    other = bench.BenchMarket(later_changed(place.market.history, close, mild=True), place.market.universe)
     one, two = place.tickers[:2]
     said, texts = [f"{one}: 0.5\n{two}: 0.1", f"{one}: buy", f"{one}: 0.3\n{two}: 0.7"], []
     for window in (place, bench.MarketWindow(other, place.spec, place.pace)):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perturbed import later_changed
 
 from assaymark import market
 from assaymark.errors import InputError, UnknownNameError
@@ -28,24 +29,6 @@ def part(rows: slice | np.ndarray, columns: list[int]) -> market.History:
 SMALL = part(slice(2050, 2600), [0, 3, 130, 155, 156, 165])
 
 
-def perturbed(history: market.History, t: datetime) -> market.History:
-    """The same store with everything that became known after t replaced, and delistings put ahead of it."""
-    at, ahead = int(t.timestamp()), t.date() + timedelta(days=1)
-    rng, later = np.random.default_rng(1), history.known_at > at
-    bars = {
-        name: np.where(later, rng.choice([np.nan, 1.0, 1e6], values.shape), values)
-        for name, values in history.bars.items()
-    }
-    macro = tuple(replace(one, values=np.where(one.released > at, -999.0, one.values)) for one in history.macro)
-    news = tuple(one if one.published_at <= t else replace(one, text="changed") for one in history.news)
-    listings = []
-    for one in history.listings:
-        ended = one.delisted if one.delisted is not None and one.delisted <= ahead else ahead
-        named = {"id": "LATER", "name": "Later", "sub": "later"} if one.listed > t.date() else {}
-        listings.append(replace(one, delisted=ended, **named))
-    return replace(history, bars=bars, macro=macro, news=news, listings=tuple(listings))
-
-
 def everything(history: market.History, t: datetime) -> list[object]:
     view = history.as_of(t)
     found: list[object] = [view.digest(), view.held(), repr(view.all_macro()), repr(view.news(60))]
@@ -56,14 +39,14 @@ def everything(history: market.History, t: datetime) -> list[object]:
 @settings(max_examples=25, deadline=None)
 @given(st.datetimes(datetime(2022, 10, 1), datetime(2025, 2, 1), timezones=st.just(UTC)))
 def test_what_becomes_known_later_changes_no_byte_of_a_view(t):
-    assert everything(perturbed(SMALL, t), t) == everything(SMALL, t)
+    assert everything(later_changed(SMALL, t), t) == everything(SMALL, t)
 
 
 def test_the_whole_store_is_blind_too_and_the_perturbation_is_seen_a_little_later():
     for t in (datetime(2017, 6, 15, 21, tzinfo=UTC), datetime(2022, 6, 15, 20, 59, 59, tzinfo=UTC)):
-        assert everything(perturbed(WHOLE, t), t) == everything(WHOLE, t)
+        assert everything(later_changed(WHOLE, t), t) == everything(WHOLE, t)
     t, later = (datetime(2024, 3, 5, hour, tzinfo=UTC) for hour in (20, 21))
-    assert SMALL.as_of(later).digest() != perturbed(SMALL, t).as_of(later).digest()
+    assert SMALL.as_of(later).digest() != later_changed(SMALL, t).as_of(later).digest()
 
 
 def tiny(close: np.ndarray, known_at: np.ndarray | None = None) -> market.History:

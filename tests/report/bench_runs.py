@@ -238,14 +238,12 @@ def known(name: str, text: str, day: date) -> bench.MarketState:
         bench.AssetLine(one, group, 101.2, -0.031, None, 0.2, -0.1, None, None, None, "bull")
         for one, group in zip(tickers(name), CLASSES, strict=True)
     )
-    by_class = tuple(
-        bench.ClassLine(group, size, None if size == 2 else 0.6, 0.2, "bull") for group, size in SIZES.items()
-    )
     macro = (("Ten-year yield", MacroReading("Y10", "percent", "ok", 4.7)),)
     news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire"),)
-    square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, 0.0]])
+    square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, np.nan]])
     arrays = np.zeros(61), np.ones((61, 14)), np.zeros((60, 14)), square, square, square, between
-    return bench.MarketState(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)
+    regimes = dict.fromkeys(SIZES, "bull")
+    return bench.MarketState(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, regimes, macro, news)
 
 
 def windows(name: str = "T", text: str = "Rates were left as they were.") -> tuple[SimpleNamespace, ...]:

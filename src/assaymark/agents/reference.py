@@ -25,7 +25,7 @@ from assaymark.engine.calls import BuiltInModel, CallSpec
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
-from assaymark.prompting import SIGNATURES, read_material, sections, signature
+from assaymark.prompting import SIGNATURES, read_material, sections, signature, with_opening
 from assaymark.records import Action, Constraint, Context, Portfolio
 from assaymark.text import listing
 
@@ -172,12 +172,7 @@ Composer = Callable[[Observation, str], Draft]
 
 def _paragraph(opening: str, *sentences: str) -> str:
     """Join non-empty sentences after the opening words of a style."""
-    lines = [sentence for sentence in sentences if sentence]
-    if not opening or not lines:
-        return " ".join([*([opening] if opening else []), *lines])
-    # Names of instruments keep their capital letter.
-    first = lines[0] if lines[0].startswith("Asset ") else lines[0][:1].lower() + lines[0][1:]
-    return " ".join([opening, first, *lines[1:]])
+    return with_opening(opening, " ".join(filter(None, sentences)))
 
 
 _SMALLEST = 0.01

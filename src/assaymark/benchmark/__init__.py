@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, MarketState, Universe, Window, choose_universe,
+        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, MarketState, Universe, Window, choose_universe,
         decision_rows, is_index, own_regimes, window_named, windows_of, MarketState as Known,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan

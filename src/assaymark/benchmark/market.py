@@ -7,9 +7,9 @@ is not defined for an asset.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal
@@ -31,7 +31,6 @@ from assaymark.market import (
     simple_returns,
     synthetic_market,
 )
-from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
@@ -213,20 +212,13 @@ class AssetLine:
     regime: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClassLine:
-    """Data of one class on one date: its correlations within itself and with equities, and its regime."""
-
-    asset_class: str
-    members: int
-    intra: float | None
-    with_equities: float | None
-    regime: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketState:
-    """Point-in-time data of the eligible instruments (``part``) at one close; S3 is scored with ``scored_by``."""
+    """Point-in-time data of the eligible instruments (``part``) at one close; S3 is scored with ``scored_by``.
+
+    ``regimes`` are those of the classes with an eligible instrument, and ``between`` the mean correlations of these
+    classes in the same order.
+    """
 
     row: int
     day: date
@@ -241,7 +233,7 @@ class MarketState:
     scored_by: Floats
     between: Floats
     lines: tuple[AssetLine, ...]
-    lines_by_class: tuple[ClassLine, ...]
+    regimes: Mapping[str, str]
     macro: tuple[tuple[str, MacroReading], ...]
     news: tuple[News, ...]
 
@@ -317,8 +309,7 @@ class BenchMarket:
 
     def view(self, row: int) -> AsOf:
         """Return the as-of view at the close of a row."""
-        midnight = datetime.combine(self.days[row].astype(object), datetime.min.time(), UTC)
-        return self.history.as_of(midnight + timedelta(seconds=CLOSE_OF_DAY))
+        return self.history.at_close(self.days[row])
 
     def _part(self, row: int) -> tuple[AsOf, np.ndarray, Floats, Floats]:
         """Return the view of a date, the eligible instruments, their closes, and the closes of all listed ones."""
@@ -350,7 +341,7 @@ class BenchMarket:
                 yields[at - first] = value
         index = class_index(all_closes, view.instruments)
         labels = own_regimes(np.stack(list(index.values()), axis=1))
-        regimes = {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
+        every = {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
         titles = {series.id: series.title for series in self.history.macro}
         macro = tuple((titles[reading.id], reading) for reading in view.all_macro())
         shown = set(tickers)
@@ -359,16 +350,9 @@ class BenchMarket:
             array.setflags(write=False)
         scored_by = correlation if self._frozen is None else self._frozen[np.ix_(part, part)]
         lines = _asset_lines(tickers, classes, closes, returns, np.diff(yields))
-        equity = names.index("equity") if "equity" in names else None
-        rows = []
-        for place, name in enumerate(names):
-            count = classes.count(name)
-            intra = float(between[place, place]) if count > 1 else None
-            across = None if equity is None or equity == place else float(between[place, equity])
-            rows.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
-        by_class = tuple(rows)
+        regimes = {name: every.get(name, UNDEFINED) for name in names}
         arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
-        return MarketState(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
+        return MarketState(row, day, part, tickers, classes, *arrays, lines, regimes, macro, news)
 
     def _read_yield(self, row: int) -> tuple[int, float]:
         """Return the row of the newest ten-year yield known at the close of a row (-1 if none), and the yield."""

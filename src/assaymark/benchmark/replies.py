@@ -189,13 +189,10 @@ def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal,
 @lru_cache(maxsize=_KEPT)
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
     """Parse an S3 reply: weights of at least 0 that sum to 1, or None, which keeps the portfolio."""
-    if (failed := _unusable(reply)) is not None:
-        return None, failed
-    if reply.finish == "length":
-        return None, StageState("truncated", "the reply was cut, and half a book is none")
-    values, unknown, reason = find_values(reply.text, tickers, *FORMS["S3"])
-    if not values and not unknown:
-        return None, _no_values(reply.text, reason)
+    found = _found(reply, tickers, "S3")
+    if isinstance(found, StageState):
+        return None, found
+    values, unknown, _ = found
     signed: dict[str, tuple[float, bool]] = {}
     for ticker, raw in values.items():
         try:
@@ -229,17 +226,22 @@ def rationale_of(text: str) -> str:
     return ""
 
 
-def _unusable(reply: Reply) -> StageState | None:
+def _found(reply: Reply, tickers: tuple[str, ...], stage: Stage) -> FoundValues | StageState:
+    """Find the values of a reply, or return the state of a reply that has none."""
+    text, cut = reply.text, reply.finish == "length"
     if reply.finish == "refusal":
         return StageState("refused", "the provider reports a refusal")
     if reply.finish == "failed":
-        return StageState("invalid", f"no answer: {brief(reply.text)}")
-    if len(reply.text) > MOST_CHARACTERS:
-        return StageState("invalid", f"longer than {MOST_CHARACTERS} characters (got {len(reply.text)})")
-    return None
-
-
-def _no_values(text: str, json_reason: str) -> StageState:
+        return StageState("invalid", f"no answer: {brief(text)}")
+    if len(text) > MOST_CHARACTERS:
+        return StageState("invalid", f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
+    if cut and stage == "S3":
+        return StageState("truncated", "the reply was cut, and half a book is none")
+    values, unknown, json_reason = find_values(text, tickers, *FORMS[stage], cut, salvage=stage != "S3")
+    if values or unknown:
+        return values, unknown, json_reason
+    if cut:
+        return StageState("truncated", "cut before the first value")
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
@@ -250,12 +252,10 @@ def _no_values(text: str, json_reason: str) -> StageState:
 
 @lru_cache(maxsize=_KEPT)
 def _parse(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
-    if (failed := _unusable(reply)) is not None:
-        return {}, failed
-    cut = reply.finish == "length"
-    values, unknown, json_reason = find_values(reply.text, tickers, *FORMS[stage], cut, salvage=True)
-    if not values and not unknown:
-        return {}, StageState("truncated", "cut before the first value") if cut else _no_values(reply.text, json_reason)
+    found = _found(reply, tickers, stage)
+    if isinstance(found, StageState):
+        return {}, found
+    values, unknown, json_reason = found
     read: dict[str, Any] = {}
     unreadable: list[str] = []
     for ticker, raw in values.items():
@@ -273,7 +273,7 @@ def _parse(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -
     reasons += [_NOT_ASKED + name_list(sorted(unknown))] * bool(unknown)
     if not read:
         return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
-    if cut:
+    if reply.finish == "length":
         return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
@@ -465,19 +465,19 @@ def prompt_tables(known: MarketState) -> dict[str, PromptTable]:
         assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
     for title, series in known.macro:
         macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
-    for at, group in enumerate(known.lines_by_class):
+    groups = tuple(known.regimes)
+    for at, (group, regime) in enumerate(known.regimes.items()):
         means = [_fixed(None if math.isnan(value) else value) for value in known.between[at].tolist()]
-        whole = str(group.members), group.regime, _fixed(group.intra), _fixed(group.with_equities)
-        classes.append((group.asset_class, *whole, *means))
+        with_equities = ABSENT if group == "equity" or "equity" not in groups else means[groups.index("equity")]
+        classes.append((group, str(known.classes.count(group)), regime, means[at], with_equities, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
         name_list = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
         news.append((item.published_at.date().isoformat(), item.source, name_list or ABSENT, item.text))
-    names = (group.asset_class for group in known.lines_by_class)
     return {
         "assets": (COLUMNS, tuple(assets)),
         "macro": (("series", "value", "unit", "state"), tuple(macro)),
-        "correlations": (("class", "assets", "regime", "within", "with_equities", *names), tuple(classes)),
+        "correlations": (("class", "assets", "regime", "within", "with_equities", *groups), tuple(classes)),
         "news": (("published", "source", "about", "text"), tuple(news)),
     }
 

@@ -144,7 +144,7 @@ RISK_FLOOR: Final = 1e-6
 
 
 class Checks(Validator):
-    """Validator of the inputs of scores. Invalid vectors are returned empty, and `raise_for_errors` then raises."""
+    """Validator of the inputs of scores."""
 
     def convention(self, name: str) -> None:
         """Raise `UnknownNameError` for an unknown convention."""
@@ -165,16 +165,13 @@ class Checks(Validator):
 
     def vector(self, name: str, values: ArrayLike, low: float = 0.0, rule: str = "must be from 0 to 1") -> Floats:
         """Return an array of values from ``low`` to 1."""
-        array = self.array(name, values, (1,))
-        if array is None:
-            return np.empty(0)
+        array = self.array(name, values, 1)
         self.forbid(~((array >= low) & (array <= 1)), name, rule, array)
         return array
 
     def held(self, name: str, values: ArrayLike) -> Floats:
         """Return weights of at least 0 that sum to at most 1, scaled to 1 if they were rounded."""
-        array = self.array(name, values, (1,))
-        return np.empty(0) if array is None else self.weights(name, array, least=0.0)
+        return self.weights(name, self.array(name, values, 1), least=0.0)
 
     def same_length(self, name: str, answers: Floats, true: Floats) -> None:
         """Record answers that are not as many as their truths."""
@@ -312,8 +309,8 @@ def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
 
 def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
     """Compute the weight of each class and the mean correlation of each two classes, NaN without a defined pair."""
-    matrix = checks.array("corr", corr, (2,))
-    if matrix is not None and w.size:
+    matrix = checks.array("corr", corr, 2)
+    if matrix.size and w.size:
         n = w.size
         if matrix.shape != (n, n):
             checks.add("corr", f"must have shape ({n}, {n}) (got {matrix.shape})")
@@ -326,7 +323,6 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
                 apart = ~np.isclose(matrix, matrix.T, rtol=0.0, atol=SLACK, equal_nan=True)
                 checks.forbid(apart, "corr", "must be symmetric", matrix)
     checks.raise_for_errors()
-    assert matrix is not None
     labels = {label: code for code, label in enumerate(dict.fromkeys(classes))}
     codes = np.array([labels[label] for label in classes])
     member = np.asarray(codes[:, None] == np.arange(len(labels)), dtype=np.float64)

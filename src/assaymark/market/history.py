@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -422,6 +422,10 @@ class History(ShownHistory):
     def as_of(self, t: datetime) -> AsOf:
         """Return the view of the market as it was known at ``t``, which has a time zone."""
         return AsOf(self, t)
+
+    def at_close(self, day: np.datetime64) -> AsOf:
+        """Return the view of the market at the close of a day."""
+        return self.as_of(datetime.combine(day.astype(object), time(), UTC) + timedelta(seconds=CLOSE_OF_DAY))
 
 
 def closing_times(days: np.ndarray) -> np.ndarray:

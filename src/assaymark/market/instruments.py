@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from assaymark.errors import InputError, Problem
 from assaymark.notebook import Grid, Heading, Part, Result
 from assaymark.records import Instrument, duplicates
 from assaymark.text import count
-
-if TYPE_CHECKING:
-    from assaymark.market.synthetic import StressWindow
 
 AssetClass = Literal["EQ", "BO", "CO", "CR", "RE", "CA"]
 
@@ -124,34 +121,6 @@ def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
     """Return the column numbers of each class that has any."""
     of = np.array([listing.asset_class for listing in listings])
     return {name: np.flatnonzero(of == name) for name in CLASSES if (of == name).any()}
-
-
-MEETING_EVERY = 32
-"""Weekdays from one meeting to the next, about eight a year."""
-
-
-def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[StressWindow]) -> np.ndarray:
-    """Draw the policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
-    _, pandemic, tightening = windows
-    rate, floor = 0.5, 0.25
-    rates = np.empty(days.size)
-    first = int(rng.integers(5, MEETING_EVERY))
-    meetings = set(range(first, days.size, MEETING_EVERY))
-    meetings |= {pandemic.first + 8, pandemic.first + 16}  # emergency meetings
-    for day in range(days.size):
-        if day in meetings:
-            step = 0.0
-            if pandemic.first <= day <= pandemic.last:
-                step = -1.0 if rate > 1.0 else -0.5
-            elif day < pandemic.first:
-                step = 0.25 if rng.random() < 0.3 and rate < 2.5 else 0.0
-            elif tightening.first - 60 <= day <= tightening.last:
-                step = float(rng.choice([0.5, 0.75]))
-            elif day > tightening.last + 220:
-                step = -0.25 if rng.random() < 0.5 and rate > 2.5 else 0.0
-            rate = max(rate + step, floor)
-        rates[day] = rate
-    return rates
 
 
 _NOISE: Final = 1e-6

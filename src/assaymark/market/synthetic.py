@@ -19,7 +19,6 @@ from assaymark.market.instruments import (
     ShownHistory,
     all_days,
     class_members,
-    policy_rate,
     universe,
     weekdays,
 )
@@ -107,28 +106,13 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
     return np.asarray(np.minimum(betas, top))
 
 
-# Calibration targets per class: the figures that PortBench publishes (appendix F.1, section 4). Figures that it does
-# not publish (sub-sector shares, other correlations, sizes of the legs of stress windows) are our choice.
-INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
-"""Mean correlation between two instruments of one class."""
-
+# Parameters per class, calibrated to the figures that PortBench publishes (appendix F.1, section 4). Figures that it
+# does not publish (sub-sector shares, other correlations, sizes of the legs of stress windows) are our choice.
 DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
 """Target correlation of the generator within a class: 41-day windows with changing volatility give 2 to 4 % less."""
 
 WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
 """Mean correlation between an instrument of the class and an equity."""
-
-VOLATILITY: dict[AssetClass, tuple[float, float]] = {
-    "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
-    "CA": (0.001, 0.003),
-}  # fmt: skip
-"""Lowest and highest annual volatility of an instrument on calm days."""
-
-CRYPTO_DRAWDOWN = (0.50, 0.70)
-"""Fall of the crypto class in the tightening window, as shares of the peak."""
-
-EQUAL_WEIGHT_VOLATILITY = 0.10
-"""Approximate annual volatility of the equal-weight portfolio of all instruments on calm days."""
 
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""
@@ -232,6 +216,34 @@ def _class_multipliers(multiple: float) -> np.ndarray:
     """Return the volatility multiplier of each class; crypto, volatile already, and cash take only a part of it."""
     part = np.array([1.0, 0.7, 1.0, 0.3, 1.0, 0.5])
     return 1.0 + (multiple - 1.0) * part
+
+
+MEETING_EVERY = 32
+"""Weekdays from one meeting to the next, about eight a year."""
+
+
+def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[StressWindow]) -> np.ndarray:
+    """Draw the policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
+    _, pandemic, tightening = windows
+    rate, floor = 0.5, 0.25
+    rates = np.empty(days.size)
+    first = int(rng.integers(5, MEETING_EVERY))
+    meetings = set(range(first, days.size, MEETING_EVERY))
+    meetings |= {pandemic.first + 8, pandemic.first + 16}  # emergency meetings
+    for day in range(days.size):
+        if day in meetings:
+            step = 0.0
+            if pandemic.first <= day <= pandemic.last:
+                step = -1.0 if rate > 1.0 else -0.5
+            elif day < pandemic.first:
+                step = 0.25 if rng.random() < 0.3 and rate < 2.5 else 0.0
+            elif tightening.first - 60 <= day <= tightening.last:
+                step = float(rng.choice([0.5, 0.75]))
+            elif day > tightening.last + 220:
+                step = -0.25 if rng.random() < 0.5 and rate > 2.5 else 0.0
+            rate = max(rate + step, floor)
+        rates[day] = rate
+    return rates
 
 
 def pin_legs(

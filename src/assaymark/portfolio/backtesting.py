@@ -95,21 +95,17 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     """
     checker = Validator("backtest")
     checker.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
-    desired, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
-    if earned is not None:
-        checker.forbid(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
-        checker.forbid(earned < -1, "returns", "must not be below -1", earned)
-    if desired is not None:
-        missing = np.isnan(desired)
-        empty: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * desired.shape[-1] else np.zeros(1, np.bool_)
-        if checker.forbid(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
-            desired = checker.weights("targets", desired, rows=~empty, least=0.0)
-        if earned is not None and desired.shape[-2:] != earned.shape:
-            checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {desired.shape})")
+    desired, earned = checker.array("targets", targets, 2, 3), checker.array("returns", returns, 2)
+    checker.forbid(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
+    checker.forbid(earned < -1, "returns", "must not be below -1", earned)
+    missing = np.isnan(desired)
+    empty: Bools = np.asarray(missing.all(axis=-1))
+    part = missing & ~empty[..., None] if missing.sum() > empty.sum() * desired.shape[-1] else np.zeros(1, np.bool_)
+    if checker.forbid(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
+        desired = checker.weights("targets", desired, rows=~empty, least=0.0)
+    if desired.size and earned.size and desired.shape[-2:] != earned.shape:
+        checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {desired.shape})")
     checker.raise_for_errors()
-    assert desired is not None
-    assert earned is not None
     single = desired.ndim == 2
     stacked = desired[None] if single else desired
     trades = ~np.isnan(stacked[..., 0])
@@ -192,17 +188,14 @@ class Strategy:
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
         """Weights from a window of returns."""
         checker = Validator(self.name)
-        table = checker.array("window", window, (2,))
-        names = np.asarray(classes, dtype=np.str_)
-        if table is not None:
-            checker.forbid(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
-            checker.forbid(table < -1, "window", "returns must not be below -1", table)
-            if names.shape != table.shape[1:]:
-                checker.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
+        table, names = checker.array("window", window, 2), np.asarray(classes, dtype=np.str_)
+        checker.forbid(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
+        checker.forbid(table < -1, "window", "returns must not be below -1", table)
+        if table.size and names.shape != table.shape[1:]:
+            checker.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
         for name in sorted(set(names.ravel().tolist()) - set(CLASSES)):
             checker.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
         checker.raise_for_errors()
-        assert table is not None
         listed: Bools = np.asarray(~np.isnan(table).any(axis=0))
         if not listed.any():
             raise NotMeasurableError(f"{self.name}: no asset has a return on every day of the window")
@@ -253,18 +246,17 @@ def schedule(
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
     chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
     checker = Validator("schedule")
-    table = checker.array("returns", returns, (2,))
+    table = checker.array("returns", returns, 2)
     checker.number("window", window, 1, np.inf, "at least 1")
     checker.number("delay", delay, 0, np.inf, "at least 0")
     days = [int(day) for day in signals]
-    for day in days if table is not None else ():
-        if table is not None and not window - 1 <= day < table.shape[0]:
+    for day in days if table.size else ():
+        if not window - 1 <= day < table.shape[0]:
             allowed = f"{window - 1}..{table.shape[0] - 1}, so that a full window lies behind it"
             checker.add("signals", f"day {day} must be within {allowed}")
     if any(later <= earlier for earlier, later in pairwise(days)):
         checker.add("signals", "must increase")
     checker.raise_for_errors()
-    assert table is not None
     used = [day for day in (days if chosen.rebalances else days[:1]) if day + delay < table.shape[0]]
     choices = tuple((day + delay, chosen.choose(table[day + 1 - window : day + 1], classes)) for day in used)
     targets = np.full_like(table, np.nan)
@@ -426,13 +418,12 @@ def _drawdown(values: Floats) -> Drawdown:
 
 def _check_nav(nav: ArrayLike, rf: float, periods: int) -> Floats:
     checker = Validator("performance")
-    values = checker.array("nav", nav, (1,))
-    if values is not None and checker.forbid(~np.isfinite(values), "nav", "must be finite", values):
+    values = checker.array("nav", nav, 1)
+    if checker.forbid(~np.isfinite(values), "nav", "must be finite", values):
         checker.forbid(values <= 0, "nav", "must be greater than 0", values)
     checker.number("rf", rf, -1e9, 1e9, "a finite number")
     checker.number("periods", periods, 1, 1e9, "at least 1")
     checker.raise_for_errors()
-    assert values is not None
     return values
 
 
@@ -463,12 +454,11 @@ def _check_returns(source: str, returns: ArrayLike, level: float, method: str) -
     if method not in get_args(Method):
         raise UnknownNameError("method", method, get_args(Method))
     checker = Validator(source)
-    days = checker.array("returns", returns, (1,))
-    if days is not None and checker.forbid(~np.isfinite(days), "returns", "must be finite", days):
+    days = checker.array("returns", returns, 1)
+    if checker.forbid(~np.isfinite(days), "returns", "must be finite", days):
         checker.forbid(days < -1, "returns", "must not be below -1", days)
     checker.number("level", level, 0.5, 1.0, "from 0.5 to below 1 (0.95 looks at the worst 5 %)")
     checker.raise_for_errors()
-    assert days is not None
     if method == "normal" and days.size == 1:
         raise NotMeasurableError("a normal loss is undefined: one return has no standard deviation")
     return days

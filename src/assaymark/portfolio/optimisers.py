@@ -229,7 +229,10 @@ _INDEFINITE = 1e-8  # an eigenvalue below minus this, on the scale of correlatio
 
 
 class Validator:
-    """Problems with the arguments of one call, collected so that all are reported together."""
+    """Problems with the arguments of one call, collected so that all are reported together.
+
+    An argument that is no array of the right shape is returned empty, so that its values have no further problems.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -253,21 +256,21 @@ class Validator:
         self.add(argument, f"{problem} ({int(bad.sum())} value(s), first at index {place}: {values[at]!s})")
         return False
 
-    def array(self, argument: str, values: ArrayLike, ndim: tuple[int, ...]) -> Floats | None:
-        """Return ``values`` as a non-empty float array with an allowed number of axes; None if that is impossible."""
+    def array(self, argument: str, values: ArrayLike, *ndim: int) -> Floats:
+        """Return ``values`` as a float array with an allowed number of axes and at least one value, else empty."""
         try:
             raw: NDArray[np.generic] = np.asarray(values)
         except ValueError:
             self.add(argument, "rows have unequal lengths; give a rectangular array")
-            return None
-        if raw.dtype.kind not in "iuf":
-            self.add(argument, f"must be numbers (got {raw.dtype.name})")
-            return None
-        if raw.ndim not in ndim or not raw.size:
-            allowed = " or ".join(str(axes) for axes in ndim)
-            self.add(argument, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
-            return None
-        return np.asarray(raw, dtype=np.float64)
+        else:
+            if raw.dtype.kind not in "iuf":
+                self.add(argument, f"must be numbers (got {raw.dtype.name})")
+            elif raw.ndim not in ndim or not raw.size:
+                allowed = " or ".join(map(str, ndim))
+                self.add(argument, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
+            else:
+                return np.asarray(raw, dtype=np.float64)
+        return np.empty((0,) * ndim[0])
 
     def number(self, argument: str, value: float, low: float, high: float, wanted: str) -> None:
         """Add a problem if a number is not within low <= value < high."""
@@ -276,22 +279,25 @@ class Validator:
         elif not (np.isfinite(value) and low <= value < high):
             self.add(argument, f"must be {wanted} (got {float(value)!r})")
 
-    def covariance(self, cov: ArrayLike) -> Floats | None:
-        """Return ``cov`` made exactly symmetric, adding a problem for each flaw; None if not square or not finite."""
-        matrix = self.array("cov", cov, (2,))
-        if matrix is None:
-            return None
+    def covariance(self, cov: ArrayLike) -> Floats:
+        """Return ``cov`` made exactly symmetric, adding a problem for each flaw; empty if not square or not finite."""
+        matrix = self.array("cov", cov, 2)
         if matrix.shape[0] != matrix.shape[1]:
             self.add("cov", f"must be square (got shape {matrix.shape})")
-            return None
+            return np.empty((0, 0))
         if not self.forbid(~np.isfinite(matrix), "cov", "must be finite", matrix):
-            return None
+            return np.empty((0, 0))
         self.forbid(np.diag(matrix) < 0, "cov", "variances must not be negative", np.diag(matrix))
         if not np.array_equal(matrix, matrix.T):
             apart = np.abs(matrix - matrix.T)
             self.forbid(apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart)
             matrix = (matrix + matrix.T) / 2
         return matrix
+
+    def one_per_asset(self, argument: str, values: Floats, matrix: Floats) -> None:
+        """Add a problem if there is not one value for each asset of a covariance matrix."""
+        if values.size and matrix.size and matrix.shape[0] != values.size:
+            self.add(argument, f"must have one entry per asset of cov (got {values.size} for {matrix.shape[0]})")
 
     def weights(self, argument: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
         """Return finite, non-negative weights whose rows sum to ``least`` to 1, rescaled where a sum was rounded."""
@@ -329,7 +335,6 @@ def covariance_of(source: str, cov: ArrayLike) -> Floats:
     checker = Validator(source)
     matrix = checker.covariance(cov)
     checker.raise_for_errors()
-    assert matrix is not None
     return matrix
 
 
@@ -359,12 +364,10 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 def simple_returns(prices: ArrayLike) -> Floats:
     """Compute simple returns from prices; a missing price (NaN) makes both returns that use it NaN."""
     checker = Validator("simple_returns")
-    table = checker.array("prices", prices, (2,))
-    if table is not None:
-        checker.forbid(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
-        checker.forbid(table <= 0, "prices", "must be greater than 0", table)
+    table = checker.array("prices", prices, 2)
+    checker.forbid(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
+    checker.forbid(table <= 0, "prices", "must be greater than 0", table)
     checker.raise_for_errors()
-    assert table is not None
     returns = np.full_like(table, np.nan)
     returns[1:] = table[1:] / table[:-1] - 1.0
     return returns
@@ -488,14 +491,9 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     """Compute the share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
     checker = Validator("risk_shares")
-    shares, matrix = checker.array("weights", weights, (1,)), checker.covariance(cov)
-    if shares is not None:
-        shares = checker.weights("weights", shares)
-        if matrix is not None and matrix.shape[0] != shares.size:
-            checker.add("weights", f"must have one entry per asset of cov (got {shares.size} for {matrix.shape[0]})")
+    shares, matrix = checker.weights("weights", checker.array("weights", weights, 1)), checker.covariance(cov)
+    checker.one_per_asset("weights", shares, matrix)
     checker.raise_for_errors()
-    assert shares is not None
-    assert matrix is not None
     parts = shares * (matrix @ shares)
     total = float(parts.sum())
     if total <= 1e-15 * float(np.diag(matrix).max()):
@@ -554,19 +552,15 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     'no-positive-excess'
     """
     problems = Validator("max_sharpe")
-    means, matrix = problems.array("mu", mu, (1,)), problems.covariance(cov)
+    means, matrix = problems.array("mu", mu, 1), problems.covariance(cov)
     problems.number("rf", rf, -np.inf, np.inf, "a finite number")
-    if means is not None:
-        problems.forbid(~np.isfinite(means), "mu", "must be finite", means)
-        if matrix is not None and matrix.shape[0] != means.size:
-            problems.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
-    n = 0 if means is None else means.size
+    problems.forbid(~np.isfinite(means), "mu", "must be finite", means)
+    problems.one_per_asset("mu", means, matrix)
+    n = means.size
     mask: Bools = np.ones(n, dtype=np.bool_) if allowed is None else np.asarray(allowed)
     if mask.dtype != np.bool_ or mask.shape != (n,):
         problems.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
     problems.raise_for_errors()
-    assert means is not None
-    assert matrix is not None
     if not mask.any():
         return Solution(evenly(n, np.arange(n)), "empty", None, 0, "equal weight")
     excess = means - rf

@@ -342,9 +342,19 @@ SIGNATURES: Final[Mapping[str, str]] = MappingProxyType(
 """Opening words of each style. Any agent can have any style."""
 
 
+_NAME = re.compile(r"(?:Asset|I)\b")
+
+
 def signature(style: str) -> str:
     """Return the opening words of a style; empty if it has none."""
     return SIGNATURES.get(style, "")
+
+
+def with_opening(opening: str, text: str) -> str:
+    """Return a text after opening words; its first letter becomes lower case unless it starts a name."""
+    if not opening or not text:
+        return opening or text
+    return f"{opening} {text if _NAME.match(text) else text[:1].lower() + text[1:]}"
 
 
 def style_of(text: str) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from perturbed import later_changed
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.benchmark import questions as qa
@@ -155,28 +156,13 @@ def test_directions_are_what_happened(whole, market):
         assert one.answer.way == ("positive" if moved > 0.01 else "negative" if moved < -0.01 else "flat")
 
 
-def shaken(history: History, after: date) -> History:
-    """The same market up to a day, and another one after it."""
-    day, later = np.datetime64(after), history.days > np.datetime64(after)
-    noise = np.random.default_rng(5).uniform(0.5, 2.0, (int(later.sum()), len(history.listings)))
-    bars = {name: values.copy() for name, values in history.bars.items()}
-    for values in bars.values():
-        values[later] *= noise
-    macro = tuple(
-        replace(one, values=np.where(one.periods > day, one.values + 9.0, one.values)) for one in history.macro
-    )
-    news = tuple(
-        replace(one, text="Nobody could know this.") if one.published_at.date() > after else one for one in history.news
-    )
-    return replace(history, bars=bars, macro=macro, news=news)
-
-
 def test_nothing_after_a_day_changes_its_prompt(market, small):
     # Days of the train split end in 2022, and their answers look a month ahead.
-    other = qa.generate_questions(shaken(market, date(2023, 2, 15)), counts=SMALL, splits=["train"]).questions
+    end = datetime(2023, 2, 15, 21, tzinfo=UTC)
+    other = qa.generate_questions(later_changed(market, end, mild=True), counts=SMALL, splits=["train"]).questions
     assert other == tuple(one for one in small.questions if one.split == "train") != ()
     for row in (400, 1500, 2700):
-        later = shaken(market, market.days[row].astype(object))
+        later = later_changed(market, datetime.fromtimestamp(int(market.closes_at[row]), UTC), mild=True)
         one, two = (qa.view_of(found, row, window=252, instruments=None) for found in (market, later))
         assert np.array_equal(one.returns, two.returns, equal_nan=True)
         assert one.regime("CR") == two.regime("CR")

@@ -20,7 +20,7 @@ from assaymark.agents.controls import checks as c
 from assaymark.agents.controls.checks import Composed, PrintedFigure
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.broker import prices_of
-from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
+from assaymark.prompting import SIGNATURES, judged_text, signature, token_count, with_opening
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind, grouped
 
 REDRAWS: Final = 24
@@ -80,13 +80,6 @@ def _limits_text(limits: Mapping[str, float]) -> dict[str, str]:
     """Format limits for the templates: weights and cash in percent, leverage as a number."""
     shown = {"max_weight": "{:.1%}", "min_cash": "{:.1%}", "max_leverage": "{:.2f}"}
     return {kind: shown[kind].format(limit) for kind, limit in limits.items() if kind in shown}
-
-
-def _add_style(text: str, style: str) -> str:
-    """Prepend the opening words of a style; the text's first letter becomes lower case unless it starts a name."""
-    opening = signature(style)
-    first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
-    return f"{opening} {first}" if opening else text
 
 
 KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})
@@ -165,7 +158,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
             lines += [_draw_template(f"{topic}_lines", rng, fill)] if kind in limits else []
         account = " ".join([_draw_template("bridges", rng), *lines])
         closing = " ".join(_draw_templates("closings", rng, 3))
-        text = _add_style("\n\n".join([opening, *evidence, decision, account, closing]), style)
+        text = with_opening(signature(style), "\n\n".join([opening, *evidence, decision, account, closing]))
         confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
         return Composed("cell_a", (order,), text, confidence, known_scores=KNOWN_SCORES)
 
@@ -260,7 +253,7 @@ def _terse_text(
         fill = {"verb": order.kind, "Verb": order.kind.capitalize(), "quantity": f"{order.quantity:g}",
                 "x": order.instrument, "features": citations}  # fmt: skip
         reasons.append(_draw_template("orders_b", rng, fill))
-    text = _add_style(" ".join(reasons), style)
+    text = with_opening(signature(style), " ".join(reasons))
     # The portfolio arithmetic in random order; lines that do not fit are left out
     true, limits = book.amounts, _limits_text(book.limits)
     spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
@@ -370,10 +363,7 @@ def reword(text: str, context: Context, rng: np.random.Generator) -> str:
     # Restore capitals at the beginning of sentences, and lower case after the opening words of a style
     plain = _TOKEN.sub(lambda match: originals[match.group()], masked)
     plain = re.sub(r"([.!?]\s+|\n\n)([a-z])", lambda match: match.group(1) + match.group(2).upper(), plain)
-    if not opening:
-        return plain[:1].upper() + plain[1:]
-    first = plain if re.match(r"(?:I|Asset)\b", plain) else plain[:1].lower() + plain[1:]
-    return f"{opening} {first}"
+    return with_opening(opening, plain) if opening else plain[:1].upper() + plain[1:]
 
 
 @cache

@@ -444,7 +444,7 @@ class _QuestionMaker:
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
         self.source, self.seed, self.made = history.source, seed, Counter[Template]()
         self.window, self.horizon, self.lookback = window, horizon, lookback
-        whole = draws.day_end(history, history.days.size - 1).prices(history.days.size)
+        whole = history.at_close(history.days[-1]).prices(history.days.size)
         # Columns of the whole market, including instruments that are listed after the day of a question.
         self.columns = {name: at for at, name in enumerate(whole.ids)}
         self.closes = np.full((history.days.size, len(whole.ids)), np.nan)

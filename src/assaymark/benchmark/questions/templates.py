@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -325,7 +325,7 @@ def _as_line(text: str) -> str:
 
 def view_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> DayView:
     """Build the market of one row of the store, at the close of its day."""
-    view, today = day_end(history, row), history.days[row].astype(object)
+    view, today = history.at_close(history.days[row]), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
     traded = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
     returns = np.round(market.simple_returns(prices.values), 6)
@@ -342,11 +342,6 @@ def view_of(history: History, row: int, *, window: int, instruments: frozenset[s
         tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
         frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view, tuple(news),
     )  # fmt: skip
-
-
-def day_end(history: History, row: int) -> AsOf:
-    """Return the as-of view at the close of a row."""
-    return history.as_of(datetime.fromtimestamp(int(history.closes_at[row]), UTC))
 
 
 def volatility(returns: Floats) -> float:
