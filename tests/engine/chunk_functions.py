@@ -10,9 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from assaymark.engine import Chunk
 from assaymark.errors import AssayError, InputError, Problem
 
 Arguments = Mapping[str, Any]
+
+
+def made(folder: Path, n: int = 5, **more: object) -> list[Chunk]:
+    """Chunks that are noted in a folder, with further arguments of their functions."""
+    return [Chunk(f"part {k}", {"n": k}, {"folder": str(folder), **more}) for k in range(n)]
 
 
 def called(folder: Path) -> list[str]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from assaymark.engine import CallSpec, End, Message, Reply, Text
+
+NAME = "reference/echo"
+QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
+"""Options of a run that nothing holds up."""
 
 RUBRIC = Text.of("Score the reasoning from 1 to 5.")
 TEMPLATE = Text.of("template").sha256
 
 
-def call(n: int = 0, *, model: str = "reference/echo", trial: int = 1) -> CallSpec:
+def call(n: int = 0, *, model: str = NAME, trial: int = 1) -> CallSpec:
     """The n-th of a family of calls that share a rubric."""
     return CallSpec(
         model=model, messages=(Message("system", (RUBRIC,)), Message("user", (Text.of(f"I buy fund {n}."),))),
@@ -19,7 +24,7 @@ def call(n: int = 0, *, model: str = "reference/echo", trial: int = 1) -> CallSp
     )  # fmt: skip
 
 
-def calls(n: int, *, model: str = "reference/echo") -> list[CallSpec]:
+def calls(n: int, *, model: str = NAME) -> list[CallSpec]:
     return [call(i, model=model) for i in range(n)]
 
 
@@ -91,6 +96,12 @@ def in_a_loop(work):
         return loop.run_until_complete(cell())
     finally:
         loop.close()
+
+
+def together(*works):
+    """Do all of these at the same time; what each returned."""
+    with ThreadPoolExecutor(len(works)) as threads:
+        return [done.result() for done in [threads.submit(work) for work in works]]
 
 
 class Places:

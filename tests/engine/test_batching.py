@@ -8,12 +8,13 @@ import signal
 import threading
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from batch_house import House, failure, reply_to
+from batch_house import House, failure, reply_to, run_at
 from engine_calls import Scripted, call, calls
 
-from assaymark.engine import Ledger, batching, cancel_batches, run_batches, run_calls, run_worker
+from assaymark.engine import Ledger, batching, cancel_batches, run_calls, run_worker
 from assaymark.engine.providers.batches import BatchRefused, BatchState, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
@@ -29,9 +30,7 @@ def house(tmp_path):
     return House(tmp_path / "house")
 
 
-def run(ledger, house, asked=ASKED, **more):
-    terms = {"poll_s": 0.001, "settle_s": 0.0, "most_items": 4} | more
-    return run_batches(ledger, asked, {"house": house.maker}, **terms)
+run = partial(run_at, asked=ASKED, most_items=4)
 
 
 def answered(ledger):
@@ -62,7 +61,7 @@ def test_calls_of_another_model_or_address_go_in_another_batch_and_a_provider_se
     ]
     asked = [*ASKED[:3], *calls(2, model="house/two"), *others]
     assert len({lane_of(spec) for spec in asked}) == 3
-    run(ledger, house, asked, most_items=100)
+    run(ledger, house, asked=asked, most_items=100)
     assert sorted(house.sizes()) == [1, 2, 4]
     house.most_bytes = 3 * house.size("", ASKED[0])
     run(ledger, house, most_items=100)
@@ -70,7 +69,7 @@ def test_calls_of_another_model_or_address_go_in_another_batch_and_a_provider_se
     assert {key: house.bills()[key] for key in KEYS} == ONCE
     before = house.remotes()  # what is refused before anything is sent
     with pytest.raises(UnknownNameError, match="unknown provider of batches 'reference'"):
-        run(ledger, house, [*ASKED, call(1)])
+        run(ledger, house, asked=[*ASKED, call(1)])
     for name, value in (("poll_s", 0), ("attempts", 0), ("most_items", 0), ("deadline_s", -1)):
         with pytest.raises(ValueError, match=f"{name} must be"):
             run(ledger, house, **{name: value})
@@ -157,7 +156,7 @@ def test_what_cannot_be_asked_and_results_of_others_or_twice_are_told_apart(ledg
     house.twice, house.cut = True, 7  # results that break off are read again and paid once
     monkeypatch.setattr(batching, "_ENDS_A_COMMIT", 2)
     house.extra = [(stranger, reply_to(stranger)), ("", failure("bad")), (KEYS[0], failure("busy"))]
-    done = run(ledger, house, [*ASKED, odd], most_items=100)
+    done = run(ledger, house, asked=[*ASKED, odd], most_items=100)
     ((key, attempts, reason),) = ((one.key, one.attempts, one.reason) for one in done.failed)
     assert (key, attempts, reason) == (odd.key, 0, "the provider has no such thing")
     assert (done.made, house.sizes(), house.bills()[odd.key], answered(ledger)) == (10, [10], 0, set(KEYS))
@@ -199,7 +198,7 @@ def test_a_deadline_leaves_the_batches_where_they_are_and_a_later_run_of_other_c
     assert (done.under_way, done.made, done.left, done.interrupted) == (10, 0, 0, False)
     assert ledger.orphaned() == []
     house.polls = 0
-    done = run(ledger, house, [call(50, model="house/one")])
+    done = run(ledger, house, asked=[call(50, model="house/one")])
     assert (done.planned, done.made, answered(ledger)) == (1, 1, set(KEYS))
     done = run(ledger, house)
     assert (done.already, done.batches, done.orphaned) == (10, 0, 0)
@@ -233,7 +232,7 @@ def test_sigterm_ends_the_waiting_and_not_the_batches(ledger, house):
 
 def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
     house.polls = FOREVER
-    run(ledger, house, ASKED[:4], deadline_s=0.01)
+    run(ledger, house, asked=ASKED[:4], deadline_s=0.01)
     model = Scripted(lambda spec: f"reply to {spec.key}")
     with pytest.raises(LedgerError, match="1 of the planned calls are in batches in progress; collect"):
         run_calls(ledger, ASKED[3:], {"house/one": model})

@@ -17,6 +17,7 @@ from pathlib import Path
 import chunk_functions as functions
 import psutil
 import pytest
+from chunk_functions import made
 
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks, spawned
 from assaymark.engine.compute import Job, run_job, start, target_of
@@ -32,10 +33,6 @@ def folder(tmp_path):
     made = tmp_path / "attempts"
     made.mkdir()
     return made
-
-
-def made(folder, n=5, **more):
-    return [Chunk(f"part {k}", {"n": k}, {"folder": str(folder), **more}) for k in range(n)]
 
 
 def mapped(function, chunks, **more):

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from engine_calls import Scripted, begin, call, calls, echo
+from engine_calls import NAME, QUICK, Scripted, begin, call, calls, echo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,9 +24,7 @@ from assaymark.engine import (
 from assaymark.engine.prices import Bound
 from assaymark.errors import InputError, ModelError, PlanError
 
-NAME = "reference/echo"
 SHIPPED = load_prices()
-QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
 class Billed:

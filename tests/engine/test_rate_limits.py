@@ -8,15 +8,15 @@ import math
 import os
 import signal
 import sqlite3
-import threading
 import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import pytest
-from engine_calls import Places, Scripted, call, calls, echo
+from engine_calls import NAME, QUICK, Places, Scripted, call, calls, echo, together
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,8 +27,6 @@ from assaymark.engine import (
 from assaymark.engine.rate_limits import Breaker, requested_wait_s, tokens_expected
 from assaymark.errors import LedgerError, ModelError
 
-NAME = "reference/echo"
-QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 NUMBERS = count()
 
 
@@ -160,18 +158,11 @@ def test_an_unwritable_ledger_ends_the_run(ledger, monkeypatch):
 def test_two_workers_together_stay_below_the_limit(database, monkeypatch):
     for name, value in {"_WINDOW_S": 0.4, "_SLACK_S": 0.3, "_BUCKET_S": 0.02}.items():  # minutes of 0.4 seconds
         monkeypatch.setattr(f"assaymark.engine.rate_limits.{name}", value)
-    model, limits, made = Timed(time.monotonic), {"reference": Limits(requests_per_minute=10)}, []
+    model, limits = Timed(time.monotonic), {"reference": Limits(requests_per_minute=10)}
     with Ledger.open(database) as one, Ledger.open(database) as two:
         one.plan(calls(18))
-
-        def work(ledger):
-            made.append(run_worker(ledger, {NAME: model}, concurrency=6, limits=limits).made)
-
-        threads = [threading.Thread(target=work, args=(ledger,)) for ledger in (one, two)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        work = partial(run_worker, models={NAME: model}, concurrency=6, limits=limits)
+        made = [summary.made for summary in together(partial(work, one), partial(work, two))]
     assert sum(made) == 18 == len(model.times)
     assert most_in_a_window(model.times, 0.4) <= 10
 

@@ -12,16 +12,13 @@ import time
 from functools import partial
 
 import pytest
-from engine_calls import Scripted, call, calls, echo, in_a_loop
+from engine_calls import NAME, QUICK, Scripted, call, calls, echo, in_a_loop
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, Message, Reply, Text, run_calls
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.records import canonical_json, sha256_text
-
-NAME = "reference/echo"
-QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
 def flaky(failures, *, retryable=True):

@@ -8,20 +8,19 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
-from batch_house import House
-from engine_calls import Places, Scripted, answer, call, calls, echo
+from batch_house import House, run_at
+from engine_calls import NAME, QUICK, Places, Scripted, answer, call, calls, echo, together
 
-from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_batches, run_calls, run_worker
+from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_calls, run_worker
 from assaymark.engine.database import PostgresStore
 from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
 KEYS = sorted(spec.key for spec in calls(10))
-NAME = "reference/echo"
-QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 SECRET = "canary-4711"
 
 
@@ -122,8 +121,8 @@ def reply(attempt, text="fine"):
     return End(attempt, "replied", reply=Reply(text=text, model="m"))
 
 
-def claim(leases, worker, n, lease_s=60.0, **more):
-    return leases.claim(worker, n, lease_s, **more)[0]
+def claim(leases, worker, n, lease_s=60.0, of=NAME, **more):
+    return leases.claim(worker, n, lease_s, of, **more)[0]
 
 
 def held(claims):
@@ -145,15 +144,15 @@ def test_a_call_has_one_holder_until_its_lease_ends(shared, leases, monkeypatch)
     assert shared.batches.now() < 4e9
     assert [leases.release(worker) for worker in "abdf"] == [2, 4, 2, 2]
     shared.plan(calls(3, model="other/x"))  # claims can be limited to calls or to a model
-    assert held(claim(leases, "a", 9, keys=KEYS[3:5])) == KEYS[3:5]
-    assert [len(claim(leases, "a", 99, **more)) for more in ({"model": "other/x"}, {})] == [3, 8]
+    assert held(claim(leases, "a", 9, of=KEYS[3:5])) == KEYS[3:5]
+    assert [len(claim(leases, "a", 99, of=of)) for of in ("other/x", NAME)] == [3, 8]
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after it"])
 def test_a_late_reply_is_refused_and_on_record(shared, leases, answered):
     (old,) = claim(leases, "a", 1, 0.0)
     (late,) = shared.commit([old], [])[0]
-    claims, lost = leases.claim("b", 1, 60.0)
+    claims, lost = leases.claim("b", 1, 60.0, NAME)
     assert lost == 1
     assert shared.commit([old], [])[0] == [None]  # nothing begins under a claim that is lost
     (attempt,) = shared.commit(claims, [])[0]
@@ -191,38 +190,10 @@ def test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_w
 def test_attempts_without_a_claim_work_as_in_a_file_which_has_no_leases(ledger, shared):
     assert ledger.leases is None
     answer(shared, [CALL])
-    assert shared.leases.claim("a", 1, 60.0) == ([], 0)
+    assert shared.leases.claim("a", 1, 60.0, NAME) == ([], 0)
 
 
 # Several workers on one plan: each call is answered once, whoever comes, goes or is away for too long
-
-
-def together(*works):
-    """Do all of these at the same time; what each returned."""
-    found = [None] * len(works)
-
-    def do(n):
-        found[n] = works[n]()
-
-    threads = [threading.Thread(target=do, args=(n,)) for n in range(len(works))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
-def test_many_at_once_never_hold_the_same_call(shared, database):
-    shared.plan(calls(200))
-    taken = []
-
-    def take(worker):
-        with Ledger.open(database) as ledger:
-            while found := claim(ledger.leases, worker, 7):
-                taken.extend(held(found))
-
-    together(*(lambda worker=worker: take(worker) for worker in "abcd"))
-    assert sorted(taken) == sorted(spec.key for spec in calls(200))
 
 
 def test_a_worker_asks_what_was_planned_for_its_models(either):
@@ -329,20 +300,15 @@ def test_what_a_stopped_provider_leaves_is_free_for_others_and_a_lost_server_is_
 # Batches of a ledger that workers share: what is in a batch is nobody else's to ask
 
 ASKED = calls(6, model="house/one")
-
-
-def run(ledger, house, asked=ASKED, **more):
-    return run_batches(
-        ledger, asked, {"house": house.maker}, **{"poll_s": 0.001, "settle_s": 0.0, "most_items": 3} | more
-    )
+run = partial(run_at, asked=ASKED, most_items=3)
 
 
 def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, tmp_path):
     house = House(tmp_path, polls=10**6)
     keys = [spec.key for spec in ASKED]
     model = Scripted(lambda spec: f"reply to {spec.key}")
-    assert run(shared, house, ASKED[:4], deadline_s=0.05).under_way == 4
-    assert shared.leases.claim("somebody", 4, 60.0, keys=keys[:4]) == ([], 0)
+    assert run(shared, house, asked=ASKED[:4], deadline_s=0.05).under_way == 4
+    assert shared.leases.claim("somebody", 4, 60.0, keys[:4]) == ([], 0)
     assert run_calls(shared, ASKED[4:], {"house/one": model}).made == 2
     assert sorted(model.asked) == sorted(keys[4:])
     house.polls = 0
@@ -358,7 +324,7 @@ def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, tmp_path):
 def test_what_others_hold_is_not_in_a_batch_and_one_run_of_batches_is_at_work_at_a_time(shared, database, tmp_path):
     house = House(tmp_path)
     shared.plan(ASKED)
-    claims = claim(shared.leases, "somebody", 2)
+    claims = claim(shared.leases, "somebody", 2, of="house/one")
     refused = pytest.raises(LedgerError, match="another process is collecting its batches")
     with Ledger.open(database) as other, other.batches.exclusive(), refused:
         run(shared, house)

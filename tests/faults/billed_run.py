@@ -1,10 +1,10 @@
-"""Runs in processes that may be killed, whose model sends a bill before it answers.
+"""Runs in processes that may be killed, of calls whose model sends a bill before it answers, and of batches.
 
 Everything is imported once; each job, a line of JSON, is done in a fork, whose number is printed. ``{"wait": NUMBER}``
-waits for one and prints its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls,
-a ``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the
-number that are ``survived``), by how many seconds the clock of its machine is wrong (``shift``), and whether it is a
-``worker`` on what is planned and not a run."""
+waits for one and prints its exit status. A job: ``ledger`` (path or URL) and a ``point`` to die at (``none``, or before
+or after one of `POINTS`, as in ``after-commit``, with the number that are ``survived``). For calls also ``bills`` and
+``told`` (files), ``n`` calls, by how many seconds the clock of its machine is wrong (``shift``), and whether it is a
+``worker`` on what is planned and not a run; for batches the folder of their ``house``, and if it keeps ``labels``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,21 @@ import time
 import traceback
 from pathlib import Path
 
+from batch_house import House
 from engine_calls import calls
 
-from assaymark.engine import Ledger, Reply, run_calls, run_worker
+from assaymark.engine import Ledger, Reply, batching, run_batches, run_calls, run_worker
+from assaymark.engine.ledger import BatchStore
 from assaymark.engine.rate_limits import Leases
 
 BOUND, LEASE_S = 8, 1.5
+POINTS = {
+    "plan": Ledger, "commit": Ledger, "claim": Leases, "begin": BatchStore, "submitted": BatchStore, "end": BatchStore,
+    "submit": House, "find": House, "state": House, "outcome": House,
+}  # fmt: skip
+"""The methods that a run can die at, with their classes."""
+
+IN_BATCHES = calls(12, model="house/one")
 
 
 class Billing:
@@ -60,12 +69,22 @@ def move_clock(shift):
     time.time = lambda: real() + shift
 
 
-def work(*, ledger, bills, told, n, point, survived, shift, slow, worker, lease_s):
+def work(*, point, survived, **job):
+    when, _, name = point.partition("-")
+    if name:
+        die_at(POINTS[name], name, when, survived)
+    (in_batches if "house" in job else directly)(**job)
+
+
+def in_batches(*, ledger, house, labels):
+    batching._ENDS_A_COMMIT = 2
+    busy_once = House(Path(house), lambda key, n: "busy" if n == 1 and key < "4" else None, keeps_labels=labels)
+    with Ledger.open(ledger) as opened:
+        run_batches(opened, IN_BATCHES, {"house": busy_once.maker}, poll_s=0.001, settle_s=0.0, most_items=5)
+
+
+def directly(*, ledger, bills, told, n, shift, slow, worker, lease_s):
     move_clock(shift)
-    when, _, what = point.partition("-")
-    for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
-                       "commit": [(Ledger, "commit")]}.get(what, []):  # fmt: skip
-        die_at(kind, name, when, survived)
     models = {"reference/echo": Billing(bills, slow)}
     manner = {"concurrency": BOUND, "backoff_s": 0.01, "lease_s": lease_s}
     with Ledger.open(ledger) as opened:

@@ -17,6 +17,13 @@ from assaymark.engine import Ledger
 _LINE = 74  # bytes of a bill: key, process, end
 
 
+def say(server: subprocess.Popen[str], job: object) -> int:
+    """Give a job to the process that does them in forks; its answer."""
+    server.stdin.write(json.dumps(job) + "\n")
+    server.stdin.flush()
+    return int(server.stdout.readline())
+
+
 class Study:
     """A ledger, the bills of the provider beside it, and a process that runs it in forks (``billed_run.py``)."""
 
@@ -39,11 +46,6 @@ class Study:
         assert all(reply.text == f"reply to {key}" for key, reply in replies.items())
         return set(replies)
 
-    def say(self, job: object) -> int:
-        self.server.stdin.write(json.dumps(job) + "\n")
-        self.server.stdin.flush()
-        return int(self.server.stdout.readline())
-
     def start(
         self, point: str = "none", survived: int = 0, shift: float = 0.0, slow: float = 1.0, worker: bool = False,
         lease_s: float = LEASE_S,
@@ -53,10 +55,10 @@ class Study:
         manner = {
             "point": point, "survived": survived, "shift": shift, "slow": slow, "worker": worker, "lease_s": lease_s,
         }  # fmt: skip
-        return self.say({**files, "n": self.n, **manner})
+        return say(self.server, {**files, "n": self.n, **manner})
 
     def wait(self, process: int) -> int:
-        return self.say({"wait": process})
+        return say(self.server, {"wait": process})
 
     def signal_after(self, bills: int, number: signal.Signals) -> int:
         """Start a run and send it a signal when it has sent so many bills; its status."""

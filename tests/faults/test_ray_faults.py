@@ -20,8 +20,9 @@ import chunk_functions as functions
 import psutil
 import pytest
 from agent_servers import free_port
+from chunk_functions import made
 
-from assaymark.engine import Chunk, Ledger, map_chunks
+from assaymark.engine import Ledger, map_chunks
 from assaymark.errors import AssayError
 
 
@@ -126,10 +127,6 @@ def folder(tmp_path) -> Path:
     made = tmp_path / "attempts"
     made.mkdir()
     return made
-
-
-def made(folder: Path, n: int, **more: object) -> list[Chunk]:
-    return [Chunk(f"part {k}", {"n": k}, {"folder": str(folder), **more}) for k in range(n)]
 
 
 def squares(n: int) -> list[bytes]:

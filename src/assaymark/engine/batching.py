@@ -16,7 +16,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchRefused, BatchState, RemoteBatches, lane_of
-from assaymark.engine.rate_limits import check_minimums, provider_of
+from assaymark.engine.rate_limits import check_options, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -45,11 +45,9 @@ class BatchOptions:
     settle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        check_minimums(self, most_items=1, attempts=1, settle_s=0)
-        for name in ("poll_s", "deadline_s"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive (got {value})")
+        check_options({"most_items": self.most_items, "attempts": self.attempts}, 1)
+        check_options({"settle_s": self.settle_s}, 0)
+        check_options({"poll_s": self.poll_s, "deadline_s": self.deadline_s})
 
 
 class BatchRun:
@@ -328,7 +326,7 @@ class BatchRun:
         label = f"assaymark-{token_hex(12)}"
         begins: list[tuple[str, int | None]] = [(key, None) for key in keys]
         if self._leases is not None:
-            claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys, since=self._since)
+            claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys, self._since)
             begins = list(claims)
         begun = [attempt for attempt in self._batches.begin(label, lane, begins) if attempt] if begins else []
         for key in keys:  # those that others hold are theirs to answer

@@ -51,20 +51,22 @@ def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
     if codec not in ("raw", "zstd"):
         raise LedgerError(f"object {sha256}: unknown codec {codec!r} (known: raw, zstd)")
     if not isinstance(data, bytes):
-        raise damage_error(sha256, f"it is stored as {type(data).__name__}")
+        raise damaged(f"object {sha256}", f"it is stored as {type(data).__name__}")
     plain = data
     if codec == "zstd":
         try:
             # A damaged frame header may announce any size, and the decompressor would reserve it.
             announced = zstandard.frame_content_size(data)
             if announced != size:
-                raise damage_error(sha256, f"its frame announces {announced} bytes where {size} were stored")
+                raise damaged(f"object {sha256}", f"its frame announces {announced} bytes where {size} were stored")
             plain = _ZSTD.decompressor.decompress(data)
         except zstandard.ZstdError as exc:
-            raise damage_error(sha256, f"it does not unpack ({exc})") from exc
+            raise damaged(f"object {sha256}", f"it does not unpack ({exc})") from exc
     digest = hashlib.sha256(plain).hexdigest()
     if digest != sha256 or len(plain) != size:
-        raise damage_error(sha256, f"it holds {len(plain)} bytes with the sha256 {digest} where {size} were stored")
+        raise damaged(
+            f"object {sha256}", f"it holds {len(plain)} bytes with the sha256 {digest} where {size} were stored"
+        )
     return plain
 
 
@@ -89,9 +91,9 @@ class _Zstd(threading.local):
 _ZSTD = _Zstd()
 
 
-def damage_error(sha256: str, how: str) -> LedgerError:
-    """Return the error for an object that is not what was stored."""
-    return LedgerError(f"object {sha256} is damaged: {how}; restore the ledger from a copy")
+def damaged(what: str, how: str) -> LedgerError:
+    """Return the error for an object or a row that is not what was stored."""
+    return LedgerError(f"{what} is damaged: {how}; restore the ledger from a copy")
 
 
 _AGAIN = '"again":true,'

@@ -192,14 +192,9 @@ class ChunkStore:
     def put(self, key: str, function: str, data: bytes) -> None:
         """Store the result of a chunk durably, before returning. An earlier result of the chunk is kept."""
         store, packed = self._store, pack(data)
-        with database.plain_errors(store.name):
-            store.keep([packed])
-        with store.writing() as connection:
+        with store.adding([packed], RESULT) as connection:
             chunks.create(connection, checkfirst=True)
-            now = store.now(connection)
-            objects = [database.object_row(store, packed, RESULT)]
-            database.execute_many(connection, store.insert_new(schema.objects), objects)
-            new = [sealed(chunks, key, function, packed.sha256, now)]
+            new = [sealed(chunks, key, function, packed.sha256, store.now(connection))]
             database.execute_many(connection, store.insert_new(chunks), new)
 
 

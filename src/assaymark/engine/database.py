@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -25,7 +25,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
-from assaymark.engine.calls import INLINE_BYTES, Packed, damage_error, pack, seal, text_bytes
+from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, seal, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, among, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
@@ -141,7 +141,18 @@ class LedgerStore(ABC):
 
     def read(self, sha256: str) -> bytes:
         """The packed bytes of an object that is not stored in the table."""
-        raise LedgerError(f"object {sha256} is damaged: its bytes are gone; restore the ledger from a copy")
+        raise damaged(f"object {sha256}", "its bytes are gone")
+
+    @contextmanager
+    def adding(self, packed: Sequence[Packed], kind: str) -> Iterator[sa.Connection]:
+        """Store objects, and yield the connection of their transaction for the rows that name them."""
+        with plain_errors(self.name):
+            self.keep(packed)
+        with self.writing() as connection:
+            # two workers that store the same objects must not deadlock
+            rows = [object_row(self, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
+            execute_many(connection, self.insert_new(schema.objects), rows)
+            yield connection
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An INSERT that leaves existing rows unchanged."""
@@ -253,7 +264,7 @@ class SqliteStore(LedgerStore):
         try:
             return file.read_bytes()
         except OSError as exc:
-            raise damage_error(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
+            raise damaged(f"object {sha256}", f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which every user of the file runs."""

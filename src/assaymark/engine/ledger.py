@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass, replace
 from itertools import islice
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from assaymark.engine import compute as chunk_book
 from assaymark.engine import database, schema
 from assaymark.engine import rate_limits as limits_
-from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, seal, text_bytes
+from assaymark.engine.calls import CallSpec, Reply, Text, bytes_text, pack, seal, text_bytes
 from assaymark.engine.compute import ChunkStore
 from assaymark.engine.database import KEYS_A_QUERY, Begin, LedgerStore, groups
 from assaymark.engine.rate_limits import Grant, Leases
@@ -290,13 +290,6 @@ _REPLIES = (
     .where(among(schema.replies.c.key))
 )
 _OPEN = schema.calls.outerjoin(schema.replies, schema.calls.c.key == schema.replies.c.key)
-_PENDING_MODELS = (
-    sa.select(schema.calls.c.model, sa.func.count().label("n"))
-    .select_from(_OPEN)
-    .where(schema.replies.c.key.is_(None))
-    .group_by(schema.calls.c.model)
-    .order_by(schema.calls.c.model)
-)
 _ANSWER_COUNTS = (
     sa.select(
         schema.calls.c.model, sa.func.count().label("planned"), sa.func.count(schema.replies.c.key).label("answered")
@@ -487,7 +480,11 @@ class Ledger:
                 if (sha256 := packed[-1].sha256) != digest:
                     message = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
                     raise LedgerError(message)
-            new += self._add(packed, "prompt", schema.calls, planned)
+            with self._store.adding(packed, "prompt") as connection:
+                if self.leases is not None:
+                    new += self.leases.enqueue(connection, planned)
+                else:
+                    new += database.execute_many(connection, self._store.insert_new(schema.calls), planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Return those of ``keys`` that have no reply yet, in the order given."""
@@ -503,7 +500,8 @@ class Ledger:
 
     def pending_models(self) -> dict[str, int]:
         """The number of planned calls of each model that have no reply yet."""
-        return {row["model"]: row["n"] for row in self._store.rows(_PENDING_MODELS)}
+        counts = self.answer_counts()
+        return {model: planned - answered for model, (planned, answered) in counts.items() if answered < planned}
 
     def answer_counts(self) -> dict[str, tuple[int, int]]:
         """For each model, the number of planned calls and the number of those with a reply."""
@@ -607,7 +605,8 @@ class Ledger:
         packed, path, now = pack(data), schema.plain(path), self._store.clock()
         mark = seal(path, packed.sha256, format, now)
         row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": mark}
-        self._add([packed], "source", schema.sources, [row])
+        with self._store.adding([packed], "source") as connection:
+            database.execute_many(connection, self._store.insert_new(schema.sources), [row])
         return packed.sha256
 
     def sources(self) -> list[ImportedFile]:
@@ -623,20 +622,6 @@ class Ledger:
             if digest not in blobs:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
         return blobs
-
-    def _add(
-        self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()
-    ) -> int:
-        """Insert objects and the rows that name them in one transaction. Returns the number of new rows."""
-        store = self._store
-        with database.plain_errors(self.name):
-            store.keep(packed)
-        with store.writing() as connection:
-            objects = [database.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
-            database.execute_many(connection, store.insert_new(schema.objects), objects)
-            if table is schema.calls and self.leases is not None:
-                return self.leases.enqueue(connection, new)
-            return 0 if table is None else database.execute_many(connection, store.insert_new(table), new)
 
 
 class WriteQueue:

@@ -11,20 +11,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import uuid4
 
 import sqlalchemy as sa
 
 from assaymark.engine import database, schema
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
 from assaymark.engine.schema import Attempt, among, plain, windows
 from assaymark.errors import ModelError
 
 if TYPE_CHECKING:
-    from assaymark.engine.ledger import Ledger
     from assaymark.protocol import ProviderLimits
 
 # Limits of requests and tokens per minute and provider, shared by all workers on one ledger.
@@ -60,12 +57,11 @@ _ADD = (
 )
 
 
-def check_minimums(owner: object, **limits: float) -> None:
-    """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
-    for name, least in limits.items():
-        value = getattr(owner, name)
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} must be at least {least} (got {value})")
+def check_options(options: Mapping[str, float | None], least: float | None = None) -> None:
+    """Raise `ValueError` unless each option is None or at least ``least``; without it, above 0."""
+    for name, value in options.items():
+        if value is not None and not (value > 0 if least is None else value >= least):
+            raise ValueError(f"{name} must be {'positive' if least is None else f'at least {least}'} (got {value})")
 
 
 Grant = tuple[int, int, float]
@@ -156,7 +152,8 @@ class CircuitBreakerPolicy:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        check_minimums(self, failures=1, cool_down_s=0)
+        check_options({"failures": self.failures}, 1)
+        check_options({"cool_down_s": self.cool_down_s}, 0)
 
 
 class Breaker:
@@ -351,7 +348,6 @@ FROM free WHERE queue.key = free.key RETURNING queue.key, queue.fence
 """
 _CLAIM_OF_KEYS: Final = sa.text(_CLAIM.format(which="key = ANY(:keys)"))
 _CLAIM_OF_MODEL: Final = sa.text(_CLAIM.format(which="model = :model"))
-_CLAIM_ANY: Final = sa.text(_CLAIM.format(which="true"))
 
 _MINE: Final = "SELECT key FROM queue WHERE worker = :worker ORDER BY key FOR UPDATE"
 _RENEW: Final = sa.text(
@@ -394,18 +390,18 @@ class Leases:
         self._store = store
 
     def claim(
-        self, worker: str, n: int, lease_s: float, keys: Sequence[str] | None = None, model: str | None = None,
-        since: float = math.inf,
-    ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
-        """Lease up to ``n`` free calls. Returns (key, fencing token) of each, and the count of attempts now lost."""
-        which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
-        statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
-        if keys is not None:
-            which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
+        self, worker: str, n: int, lease_s: float, of: str | Sequence[str], since: float = math.inf
+    ) -> tuple[list[tuple[str, int]], int]:
+        """Lease up to ``n`` free calls, of a model or with the keys of a list.
+
+        Returns (key, fencing token) of each, and the count of attempts now lost.
+        """
+        which = {"worker": worker, "n": n, "lease_s": lease_s, "since": since}
         with self._store.writing() as connection:
-            rows = connection.execute(
-                statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
-            ).all()
+            if isinstance(of, str):
+                rows = connection.execute(_CLAIM_OF_MODEL, {**which, "model": schema.plain(of)}).all()
+            else:
+                rows = connection.execute(_CLAIM_OF_KEYS, {**which, "keys": list(of)}).all()
             claims = sorted((row.key, row.fence) for row in rows)
             lost: list[Attempt] = []
             for group in groups([key for key, fence in claims if fence > 1], KEYS_A_QUERY):
@@ -444,10 +440,6 @@ class Leases:
             return connection.execute(statement, parameters).rowcount
 
 
-_KNOWN_TEXTS = 10_000
-_KEYS_A_CLAIM = 500
-
-
 @dataclass(frozen=True, slots=True)
 class PendingCall:
     """A call to be sent now. ``fence`` is the fencing token of its lease, None if no lease is needed."""
@@ -455,78 +447,6 @@ class PendingCall:
     key: str
     call: CallSpec
     fence: int | None = None
-
-
-class CallQueue:
-    """The calls of a run, by lane (`lane_of_call`). Without ``calls``: all planned calls that have no reply."""
-
-    def __init__(
-        self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None
-    ) -> None:
-        self._ledger, self.sizes, self._lease_s, self._calls = ledger, sizes, lease_s, calls
-        self.leases, self.worker, self.lost = ledger.leases, uuid4().hex, 0
-        self.since = 0.0 if self.leases is None else ledger.batches.now()
-        self.renew_every_s = None if self.leases is None else lease_s / 3
-        self._texts: dict[str, Text] = {}
-        self._todo: dict[str, list[str]] = {}
-        self._later: dict[str, list[str]] = {}
-        for key, call in (calls or {}).items():
-            self._todo.setdefault(lane_of_call(call), []).append(key)
-        for keys in self._todo.values() if self.leases else ():
-            keys.reverse()  # popped from the end
-        planned = sizes if self.leases is None and calls is None else ()
-        self._planned = {model: iter(ledger.pending_of(model)) for model in planned}
-
-    def ready(self, lane: str) -> list[PendingCall]:
-        """The calls of a lane that need no fetch from the ledger."""
-        if self._calls is None or self.leases is not None:
-            return []
-        return [PendingCall(key, self._calls[key]) for key in self._todo.pop(lane)]
-
-    def more(self, lane: str, n: int) -> list[PendingCall] | None:
-        """Fetch about ``n`` calls of a lane. Empty: other workers hold the rest, try again; None: none is left."""
-        leases = self.leases
-        if leases is None:
-            return self._loaded(dict.fromkeys(islice(self._planned.get(lane, ()), n))) or None
-        if self._calls is None:
-            claimed = self._claim(leases, n, model=lane)
-            left = claimed or leases.any_left(lane, self.since, self.worker)
-            return self._loaded(claimed) if left else None
-        todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
-        while todo:
-            keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            claimed = self._claim(leases, len(keys), keys)
-            later += [key for key in keys if key not in claimed]
-            if claimed:
-                return [PendingCall(key, self._calls[key], claimed[key]) for key in keys if key in claimed]
-        open_ = leases.open_keys(later, self.since)
-        todo += [key for key in reversed(later) if key in open_]
-        later.clear()
-        return [] if todo else None
-
-    def renew(self) -> None:
-        """Extend all leases."""
-        if self.leases is not None:
-            self.leases.renew(self.worker, self._lease_s)
-
-    def requeue(self, dues: Collection[PendingCall] | None = None) -> None:
-        """Release these calls to other workers, or all that are leased."""
-        if self.leases is not None:
-            self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
-
-    def _loaded(self, fences: Mapping[str, int | None]) -> list[PendingCall]:
-        """Load calls from the ledger by their keys; texts that many of them share are cached."""
-        if len(self._texts) > _KNOWN_TEXTS:
-            self._texts.clear()
-        calls = self._ledger.load(list(fences), self._texts)
-        return [PendingCall(key, call, fences[key]) for key, call in zip(fences, calls, strict=True)]
-
-    def _claim(
-        self, leases: Leases, n: int, keys: Sequence[str] | None = None, model: str | None = None
-    ) -> dict[str, int]:
-        claims, lost = leases.claim(self.worker, n, self._lease_s, keys, model, self.since)
-        self.lost += lost
-        return dict(claims)
 
 
 def lane_of_call(call: CallSpec) -> str:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
-from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
+from assaymark.engine.calls import CallSpec, Model, Reply, Text, one_line, refusal_of
+from assaymark.engine.database import KEYS_A_QUERY
 from assaymark.engine.ledger import Ledger, WriteQueue
 from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, run_in_new_loop
 from assaymark.engine.prices import SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
-    CallQueue,
     CircuitBreakerPolicy,
     Endpoint,
+    Leases,
     PendingCall,
     Throttle,
+    check_options,
     endpoint_of,
     lane_of_call,
     requested_wait_s,
@@ -30,7 +33,7 @@ from assaymark.engine.rate_limits import (
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.protocol import ProviderLimits
-from assaymark.records import canonical_json
+from assaymark.records import canonical_json, grouped
 
 Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
 """Returns the model and the reason why a reply is unusable, in words; None if it is usable."""
@@ -105,6 +108,7 @@ _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF_S = 300.0
 _MOST_PUT_OFF = 30  # times that a provider may ask to wait before a call is given up
 _ANSWERS = 4  # a model that answers at least so many calls for each rejected one refuses; below, the calls are wrong
+_KNOWN_TEXTS = 10_000
 _LOOK_AGAIN_S = (0.02, 1.0)  # first and longest pause while other workers hold the remaining calls
 
 
@@ -119,8 +123,11 @@ class Failure:
     refused: bool = False
 
 
-RunConfig = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
-"""Options of a run: concurrency, deadline, attempts, first pause, circuit breaker and limits; see `run_calls`."""
+RunConfig = tuple[int, float, int, float, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
+"""Options of a run: concurrency, deadline, attempts, first pause, lease, circuit breaker, limits; see `run_calls`."""
+
+Lanes = Mapping[str, tuple[int, Sequence[CallSpec] | None]]
+"""By lane (`lane_of_call`), the number of its calls, and the calls; None: the open ones of a model, as planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +156,17 @@ class CallRun:
     """One run of calls: its workers, gates, write queue and counts."""
 
     def __init__(
-        self, ledger: Ledger, work: CallQueue, manner: RunConfig, planned: int, already: int, progress: Progress | None,
+        self, ledger: Ledger, lanes: Lanes, manner: RunConfig, planned: int, already: int, progress: Progress | None,
         budget: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
         self._on_reply, self._under_way = on_reply, 0
-        self.ledger, self.work, self._progress = ledger, work, progress
-        self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
+        self.ledger, self._lanes, self._progress = ledger, lanes, progress
+        self._concurrency, deadline_s, self._tries, self._backoff_s, lease_s, self._patience, self._limits = manner
+        self.leases, self.worker, self.lost, self.lease_s = ledger.leases, uuid4().hex, 0, lease_s
+        self.since = 0.0 if self.leases is None else ledger.batches.now()
+        self.texts: dict[str, Text] = {}
+        """Texts that many calls share, of those loaded from the ledger."""
         self.budget = budget
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
@@ -179,34 +190,33 @@ class CallRun:
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Send every call; return when each has ended, or when calls in flight have ended after a stop."""
 
-        async def work_on(feed: _CallSource) -> None:
+        async def work_on(lane: _Lane) -> None:
             try:
-                while (due := await feed.next()) is not None:
-                    await self._answer(feed, due, models[due.call.model])
-                await feed.requeue()
+                while (due := await lane.next()) is not None:
+                    await self._answer(lane, due, models[due.call.model])
+                await lane.give_back()
             except Exception as exc:
                 self._halt(exc)
 
         with ThreadPoolExecutor(1, "ledger") as thread:
             self._journal = WriteQueue(self.ledger, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
-            for name, size in self.work.sizes.items():
+            for name, (size, calls) in self._lanes.items():
                 n = min(self._concurrency, size)
-                feed = _CallSource(self, thread, name, n)
-                workers += [asyncio.create_task(work_on(feed)) for _ in range(n)]
+                lane = _Lane(self, thread, name, n, calls)
+                workers += [asyncio.create_task(work_on(lane)) for _ in range(n)]
             self.in_flight_bound = len(workers)
 
-            async def renew(every_s: float) -> None:
+            async def renew(leases: Leases) -> None:
                 while True:
-                    await asyncio.sleep(every_s)
+                    await asyncio.sleep(self.lease_s / 3)
                     try:
-                        await _run_in(thread, self.work.renew)
+                        await _run_in(thread, leases.renew, self.worker, self.lease_s)
                     except LedgerError as exc:
                         self._halt(exc)
                         return
 
-            every_s = self.work.renew_every_s
-            renewing = None if every_s is None else asyncio.create_task(renew(every_s))
+            renewing = None if self.leases is None else asyncio.create_task(renew(self.leases))
             try:
                 writer = asyncio.create_task(self._journal.run())
                 crew = asyncio.gather(*workers)
@@ -222,13 +232,14 @@ class CallRun:
             finally:
                 if renewing is not None:
                     renewing.cancel()
-                with suppress(LedgerError):  # leases that cannot be released expire
-                    await _run_in(thread, self.work.requeue)
+                if self.leases is not None:
+                    with suppress(LedgerError):  # leases that cannot be released expire
+                        await _run_in(thread, self.leases.release, self.worker)
         if self._defect is not None:
             raise self._defect
 
-    async def _answer(self, feed: _CallSource, due: PendingCall, model: Model) -> None:
-        gate, sent, deferrals = feed.gate(due), 0, 0
+    async def _answer(self, lane: _Lane, due: PendingCall, model: Model) -> None:
+        gate, sent, deferrals = lane.gate(due), 0, 0
         while (settle := await self._admit(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
@@ -273,7 +284,7 @@ class CallRun:
             )
             if not await gate.pause(pause_s):
                 break
-        feed.aside.append(due)
+        lane.aside.append(due)
 
     async def _admit(
         self, gate: Throttle, due: PendingCall
@@ -341,8 +352,8 @@ class CallRun:
     def summary(self, orphaned: int, open_: int) -> RunSummary:
         """Return the counts of the run. ``open_``: in a shared ledger, the number of its calls without a reply now."""
         elsewhere = 0
-        if self.work.leases is not None:
-            orphaned = self.work.lost
+        if self.leases is not None:
+            orphaned = self.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
             self._planned, self._already, self.made, tuple(self.failed), self.retried, self.interrupted,
@@ -372,12 +383,25 @@ class CallRun:
             self.budget.wake()
 
 
-class _CallSource:
-    """The source of calls of one lane, which fetches more when its workers have run out."""
+class _Lane:
+    """The calls of one lane, of which more are fetched from the ledger when its workers have run out.
 
-    def __init__(self, run: CallRun, thread: Executor, lane: str, n: int) -> None:
-        self._run, self._thread, self._lane, self._n = run, thread, lane, n
-        self._dues = deque(run.work.ready(lane))
+    The calls of a shared ledger are leased before they are sent, since other workers may have the same ones to send.
+    """
+
+    def __init__(self, run: CallRun, thread: Executor, name: str, n: int, calls: Sequence[CallSpec] | None) -> None:
+        self._run, self._thread, self._name, self._n = run, thread, name, n
+        self._dues: deque[PendingCall] = deque()
+        self._calls: dict[str, CallSpec] = {}  # those of the run, to be leased
+        self._todo: list[str] = []  # keys of calls to fetch, the next one last
+        self._later: list[str] = []  # keys of calls that other workers held when they were to be leased
+        if calls is None:
+            self._todo = run.ledger.pending_of(name)[::-1] if run.leases is None else []
+        elif run.leases is None:
+            self._dues.extend(PendingCall(call.key, call) for call in calls)
+        else:
+            self._calls = {call.key: call for call in calls}
+            self._todo = [*self._calls][::-1]
         self.aside: list[PendingCall] = []  # kept leased until the end, so that they are not fetched again
         self._gates: set[Throttle] = set()
         self._fetching = asyncio.Lock()
@@ -408,31 +432,64 @@ class _CallSource:
             self.aside.append(due)
         return None
 
-    async def requeue(self) -> None:
+    async def give_back(self) -> None:
         """Release the calls set aside to other workers, and all waiting ones if nothing more may be sent."""
-        given_back, self.aside = self.aside, []
+        dues, self.aside = self.aside, []
         if self._shut:
-            given_back += self._dues
+            dues += self._dues
             self._dues.clear()
-        if given_back:
-            await _run_in(self._thread, self._run.work.requeue, given_back)
+        if dues and (leases := self._run.leases) is not None:
+            await _run_in(self._thread, leases.release, self._run.worker, [due.key for due in dues])
 
     async def _fetch(self) -> bool:
-        wait = _LOOK_AGAIN_S[0]
+        run, wait = self._run, _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            due = await _run_in(self._thread, self._run.work.more, self._lane, self._n)
-            self._empty = due is None
-            self._dues.extend(due or ())
-            if due:
-                run = self._run
-                if run.budget is not None and run.work.renew_every_s is not None:  # count spending of other workers
+            dues = await _run_in(self._thread, self._more)
+            self._empty = dues is None
+            self._dues.extend(dues or ())
+            if dues:
+                if run.budget is not None and run.leases is not None:  # count spending of other workers
                     run.budget.load_spend(await _run_in(self._thread, run.budget.read, run.ledger))
                 return True
-            if due is not None:
+            if dues is not None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._run.over.wait(), min(wait, self._run.work.renew_every_s or wait))
+                    await asyncio.wait_for(run.over.wait(), min(wait, run.lease_s / 3))
                 wait = min(2 * wait, _LOOK_AGAIN_S[1])
         return False
+
+    def _more(self) -> list[PendingCall] | None:
+        """Fetch more calls. Empty: other workers hold the rest, try again; None: none is left."""
+        run, leases, n = self._run, self._run.leases, self._n
+        if leases is None:
+            return self._loaded({self._todo.pop(): None for _ in range(min(n, len(self._todo)))}) or None
+        if not self._calls:
+            claimed = self._claim(leases, n, self._name)
+            left = claimed or leases.any_left(self._name, run.since, run.worker)
+            return self._loaded(claimed) if left else None
+        while self._todo:
+            keys = [self._todo.pop() for _ in range(min(len(self._todo), n, KEYS_A_QUERY))]
+            claimed = self._claim(leases, len(keys), keys)
+            self._later += [key for key in keys if key not in claimed]
+            if claimed:
+                return [PendingCall(key, self._calls[key], claimed[key]) for key in keys if key in claimed]
+        open_ = leases.open_keys(self._later, run.since)
+        self._todo = [key for key in reversed(self._later) if key in open_]
+        self._later.clear()
+        return [] if self._todo else None
+
+    def _claim(self, leases: Leases, n: int, of: str | Sequence[str]) -> dict[str, int]:
+        """Lease calls of a model or with these keys; return their fencing tokens."""
+        claims, lost = leases.claim(self._run.worker, n, self._run.lease_s, of, self._run.since)
+        self._run.lost += lost
+        return dict(claims)
+
+    def _loaded(self, fences: Mapping[str, int | None]) -> list[PendingCall]:
+        """Load calls by their keys; texts that many of them share are cached."""
+        texts = self._run.texts
+        if len(texts) > _KNOWN_TEXTS:
+            texts.clear()
+        calls = self._run.ledger.load(list(fences), texts)
+        return [PendingCall(key, call, fences[key]) for key, call in zip(fences, calls, strict=True)]
 
 
 async def _run_in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
@@ -466,13 +523,10 @@ def run_calls(
     `LedgerError` (another run holds the ledger, or calls are in batches); later, once calls in flight are recorded,
     any exception of a model other than `ModelError`.
     """
-    for name, value, least in (("concurrency", concurrency, 1), ("attempts", attempts, 1), ("backoff_s", backoff_s, 0)):
-        if not value >= least:
-            raise ValueError(f"{name} must be at least {least} (got {value})")
-    for name, value in (("deadline_s", deadline_s), ("lease_s", lease_s)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive (got {value})")
-    manner = concurrency, deadline_s, attempts, backoff_s, patience or CircuitBreakerPolicy(), limits or {}
+    check_options({"concurrency": concurrency, "attempts": attempts}, 1)
+    check_options({"backoff_s": backoff_s}, 0)
+    check_options({"deadline_s": deadline_s, "lease_s": lease_s})
+    manner = concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
     with ledger.exclusive():
         asked: dict[str, CallSpec] = {}
         pending: dict[str, CallSpec] | None = None
@@ -484,7 +538,9 @@ def run_calls(
                 for name in {call.model for call in asked.values()} - models.keys():
                     raise UnknownNameError("model", name, list(models))
                 pending = {key: asked[key] for key in ledger.pending(asked)}
-            sizes = _sizes(ledger, models) if pending is None else Counter(map(lane_of_call, pending.values()))
+                lanes: Lanes = {name: (len(of), of) for name, of in grouped(pending.values(), lane_of_call).items()}
+            else:
+                lanes = {name: (n, None) for name, n in _sizes(ledger, models).items()}
             # Refuse to send calls that are in an open batch. In a shared ledger, the leases prevent that.
             if ledger.leases is None:
                 inside = {key for key, _ in ledger.batches.attempts_under_way()}
@@ -496,13 +552,12 @@ def run_calls(
             ledger.verified = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
-        waiting = sum(sizes.values())
+        waiting = sum(n for n, _ in lanes.values())
         planned = waiting if pending is None else len(asked)
-        work = CallQueue(ledger, sizes, lease_s, pending)
-        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, budget, on_reply, watch)
-        some = [] if budget is None or pending is not None else [key for m in sizes for key in ledger.pending_of(m)[:1]]
-        if work.sizes:
+        run = CallRun(ledger, lanes, manner, planned, planned - waiting, progress, budget, on_reply, watch)
+        if lanes:
             if budget is not None:
+                some = [key for name in (lanes if pending is None else ()) for key in ledger.pending_of(name)[:1]]
                 budget.check(ledger.load(some, {}) if pending is None else pending.values())
                 budget.begin(ledger)
             run_in_new_loop(run.ask(models), run.interrupt)

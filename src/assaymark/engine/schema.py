@@ -26,9 +26,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, seal, text_bytes, unpack
+from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, damaged, seal, text_bytes, unpack
 from assaymark.engine.calls import Text as PromptText
-from assaymark.errors import LedgerError
 
 # The tables of a ledger. Every row of the record can be checked against a sha256, so that damage is detected.
 #
@@ -260,7 +259,7 @@ def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
     try:
         written = bytes_text(row["facts"])
     except (UnicodeDecodeError, AttributeError):
-        raise LedgerError(f"{name} is damaged: its facts are not text; restore the ledger from a copy") from None
+        raise damaged(name, "its facts are not text") from None
     _check(row, name, row["key"], row["number"], row["object"], written, row["finished_at"])
     facts = json.loads(written)
     return dict(zip(_FACTS, facts, strict=False)), facts[len(_FACTS)] if len(facts) > len(_FACTS) else None
@@ -269,8 +268,7 @@ def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
 def reply_of(row: Row, facts: Mapping[str, Any], raw: str | None, stored: Callable[[str], bytes]) -> Reply:
     """Return the reply in a row of ``replies`` joined with its object; ``stored`` reads objects outside the table."""
     if row["codec"] is None:
-        gone = f"its object {row['object']} is gone"
-        raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
+        raise damaged(f"the reply to call {row['key']}", f"its object {row['object']} is gone")
     return Reply(text=bytes_text(object_of(row["object"], row, stored)), raw=raw, **facts)
 
 
@@ -290,7 +288,7 @@ def source_of(row: Row) -> ImportedFile:
 def spec_of(key: str, spec: bytes) -> dict[str, Any]:
     """Return the fields of the call planned as ``spec``, with digests for texts; ``key`` must be the sha256 of it."""
     if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
-        raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
+        raise damaged(f"planned call {key}", "its row has changed")
     return dict(json.loads(bytes_text(spec)))
 
 
@@ -304,9 +302,7 @@ def call_of(raw: Mapping[str, Any], texts: Mapping[str, PromptText]) -> CallSpec
 def check_planned(row: Row) -> None:
     """Raise `LedgerError` if a row of ``calls`` has changed since it was written."""
     if row["model"] != plain(spec_of(row["key"], row["spec"])["model"]):
-        raise LedgerError(
-            f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
-        )
+        raise damaged(f"planned call {row['key']}", "it is of another model")
 
 
 @lru_cache(maxsize=256)
@@ -318,4 +314,4 @@ def plain(text: str) -> str:
 def _check(row: Row, name: str, *fields: str | int | float | None) -> None:
     # Damage can turn any value into bytes, which `seal` does not take.
     if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
-        raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+        raise damaged(name, "its row does not match its seal")

@@ -32,6 +32,7 @@ from assaymark.engine.providers.base import count_of, part_of, parts_of, word_of
 from assaymark.engine.providers.transports import (
     LONGEST_FORM,
     SECONDS,
+    USABLE,
     VARIABLE,
     Rule,
     Secret,
@@ -216,8 +217,6 @@ _BETWEEN_TRIES_S: Final = 0.2
 _KNOCK_S: Final = 3.0
 _PART_BYTES: Final = 65_536
 _LOOKED_AT: Final = 4096
-_SHORTEST_TOKEN: Final = 8
-_TOKEN = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_TOKEN},}}")
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity",
     "Connection": "close", "User-Agent": f"assaymark/{__version__}",
@@ -238,7 +237,7 @@ class HttpAgent:
         self.url, parts, secure = url, urlsplit(url), url.startswith("https")
         port = parts.port or (HTTPSConnection if secure else HTTPConnection).default_port
         self.site = secure, parts.hostname or "", port, parts.path or "/"
-        """Whether the connection is secure, and the host (an IPv6 address without brackets), port and path."""
+        """True for TLS; the host (an IPv6 address without brackets), the port and the path."""
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ
         self._sleep = sleep
@@ -289,9 +288,9 @@ class HttpAgent:
         if name is None:
             return None
         token = Secret(self._environ.get(name, ""), "token")  # so that no local in a traceback shows it
-        if _TOKEN.fullmatch(token.reveal()) is None:
-            problem = f"contains no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
-            raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
+        if not token.usable:
+            problem = f"the environment variable {name}, named by token_env, contains no bearer token: {USABLE}"
+            raise ModelError(problem, retryable=False)
         return token
 
 

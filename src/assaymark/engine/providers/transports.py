@@ -32,6 +32,8 @@ _MOST_TOKENS: Final = 10**12
 _SHORTEST_KEY: Final = 8
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
+USABLE: Final = f"at least {_SHORTEST_KEY} visible ASCII characters without spaces"
+"""The form of a key or token."""
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?"
 _URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
 LONGEST_FORM: Final = 6
@@ -58,6 +60,11 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._value)
+
+    @property
+    def usable(self) -> bool:
+        """True if it has the form of a key or token (`USABLE`)."""
+        return _KEY.fullmatch(self._value) is not None
 
     def reveal(self) -> str:
         """Return the key itself, to be passed to an SDK only."""
@@ -141,9 +148,9 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         problem = f"{call.model} needs a key: set the environment variable {' or '.join(tried)}"
         raise ModelError(problem, retryable=False, quota=True)
     key = Secret(env[key_env]) if key_env else None  # so that no local in a traceback shows it
-    if key is not None and _KEY.fullmatch(key.reveal()) is None:
-        problem = f"contains no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
-        raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
+    if key is not None and not key.usable:
+        problem = f"the environment variable {key_env} contains no key: {USABLE}"
+        raise ModelError(problem, retryable=False, quota=True)
     timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
     return Transport(provider, call.model.partition("/")[2], base_url, key_env or "no key", key, timeout_s)
 
