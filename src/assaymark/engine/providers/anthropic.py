@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
-from assaymark.engine.loop import MOST_KEPT_BYTES
 from assaymark.engine.providers import base, batches
-from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number
 from assaymark.errors import ModelError
 from assaymark.records import JSON
 
@@ -61,6 +60,7 @@ class AnthropicModel(base.SdkModel):
     named = "MODEL, such as anthropic/claude-opus-5-5"
     rules = _RULES
     efforts = ("low", "medium", "high", "xhigh", "max")
+    client_class = "AsyncAnthropic"
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
@@ -119,16 +119,6 @@ class AnthropicModel(base.SdkModel):
     def headers(self, call: CallSpec, _at: Transport) -> dict[str, Any]:
         """The API version, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
         return {"anthropic-version": str(call.args.get("api_version", API_VERSION))}
-
-    def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """Make a client of the SDK."""
-        sdk = load_sdk(ANTHROPIC)
-        # Without a key argument the client searches for a key itself; if we have none, none is sent.
-        return sdk.AsyncAnthropic(
-            api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s, max_retries=0,
-            default_headers={} if at.key else {"Authorization": sdk.Omit()},
-            http_client=base.bounded_client(ANTHROPIC, most_bytes),
-        )  # fmt: skip
 
     async def send(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
         """Send a request and return the body of the response."""

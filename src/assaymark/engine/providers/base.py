@@ -414,13 +414,17 @@ def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
 
 
 class SdkModel(ABC):
-    """A model called through its provider's SDK. A new provider implements the four abstract methods."""
+    """A model called through its provider's SDK. A new provider implements the abstract methods.
+
+    ``client_class`` is the client of an SDK built like OpenAI's; a model behind another SDK makes and closes its own.
+    """
 
     provider: ClassVar[Provider]
     names: ClassVar[re.Pattern[str]]
     named: ClassVar[str]
     rules: ClassVar[Mapping[str, Rule]] = {}
     efforts: ClassVar[tuple[str, ...]]
+    client_class: ClassVar[str]
 
     def __init__(self, name: str, environ: Mapping[str, str] | None = None) -> None:
         if self.names.fullmatch(name) is None:
@@ -487,9 +491,16 @@ class SdkModel(ABC):
         """Return the body of the request of a call as it is sent in a batch; the call has no `problems`."""
         return self.request(call, at)
 
-    @abstractmethod
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """Make a client of the SDK that reads bodies of at most ``most_bytes``; the caller closes it."""
+        sdk = load_sdk(self.provider)
+        # Without a key argument the client searches for a key itself; if we have none, none is sent.
+        return getattr(sdk, self.client_class)(
+            api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s,
+            max_retries=0,  # retries are left to the runner
+            default_headers={} if at.key else {"Authorization": sdk.Omit()},
+            http_client=bounded_client(self.provider, most_bytes),
+        )  # fmt: skip
 
     async def close(self, client: Any) -> None:
         """Close a client."""
