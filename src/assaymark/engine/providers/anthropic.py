@@ -61,6 +61,7 @@ class AnthropicModel(base.SdkModel):
     rules = _RULES
     efforts = ("low", "medium", "high", "xhigh", "max")
     client_class = "AsyncAnthropic"
+    path = "/v1/messages"
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
@@ -89,8 +90,8 @@ class AnthropicModel(base.SdkModel):
             yield f"temperature must be from 0 to 1 (got {call.temperature:g})"
         yield from base.prompt_problems(call)
 
-    def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Return the JSON body of the request of a call as it is sent."""
+    def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the JSON body of the request of a call."""
         system, users = base.system_and_users(call)
         body: dict[str, Any] = {
             "model": at.model, "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
@@ -109,21 +110,9 @@ class AnthropicModel(base.SdkModel):
             body["thinking"] = {"type": call.args["thinking"]}
         return body if call.temperature is None else body | {"temperature": call.temperature}
 
-    def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Return the arguments of ``messages.create``."""
-        body = self.wire_body(call, at)
-        if "temperature" in body:
-            body["extra_body"] = {"temperature": body.pop("temperature")}  # the client no longer has a parameter for it
-        return body | {"timeout": at.timeout_s, "extra_headers": self.headers(call, at)}
-
-    def headers(self, call: CallSpec, _at: Transport) -> dict[str, Any]:
-        """The API version, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
-        return {"anthropic-version": str(call.args.get("api_version", API_VERSION))}
-
-    async def send(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
-        """Send a request and return the body of the response."""
-        async with client.messages.with_streaming_response.create(**request) as response:
-            return bytes(await response.read())
+    def headers(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the API version too, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
+        return {**super().headers(call, at), "anthropic-version": str(call.args.get("api_version", API_VERSION))}
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:
         """Map an exception to a `ModelError`; spending limits have the status of a rate limit or of a bad request."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers import base, batches
-from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number
 from assaymark.errors import ModelError
 from assaymark.prompting import Rejected, strict_json
 
@@ -50,7 +50,6 @@ def _extra(value: object) -> dict[str, Any] | None:
 class _OpenAI(base.SdkModel):
     """Base of both APIs: names of models, the client, sending a request and parsing a failure."""
 
-    path: ClassVar[str]
     messages: ClassVar[str]  # the API's field names of the messages, and (below) of input and output token counts
     counts: ClassVar[tuple[str, str]]
     api: ClassVar[tuple[str, str]]  # its name, and the advice for a server with another API
@@ -60,14 +59,10 @@ class _OpenAI(base.SdkModel):
     client_class = "AsyncOpenAI"
     rules: ClassVar[Mapping[str, Rule]] = _TOP_P
 
-    async def send(self, client: Any, request: dict[str, Any], call: CallSpec, _at: Transport) -> bytes:
-        """Send a request and return the body of the response."""
-        form = load_sdk(replace(self.provider, sdk="httpx2")).Response
-        # The call key is the request id by which provider and caller can both find the request.
-        options = {"headers": {"X-Client-Request-Id": call.key}, "security": {"bearer_auth": True}}
-        # By path: the SDK's own methods spend a tenth of the call's time on fields that they leave unchanged.
-        response = await client.post(self.path, cast_to=form, body=request, options=options)
-        return bytes(response.content)
+    def options(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the options of a request; its id is the call key, by which provider and caller can both find it."""
+        headers = {"X-Client-Request-Id": call.key, **self.headers(call, at)}
+        return {"headers": headers, "security": {"bearer_auth": True}}
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """Return the reply in a body. An error with status 200 is a reply if the content was refused; others raise."""
