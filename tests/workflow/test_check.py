@@ -433,7 +433,10 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("assaymark.workflow.run_folder.replace_files", Mock(side_effect=OSError(28, "No space left")))
         ran("check", path, "--scale", "1..5", "--out", out, status=1)
-    assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what it had begun"
+    assert not out.exists(), "a full disk leaves nothing"
+    out.mkdir()
+    (out / "check.json").write_text("{}")
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what a kill left"
     own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),

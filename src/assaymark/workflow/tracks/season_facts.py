@@ -33,7 +33,7 @@ from assaymark.portfolio.broker import RELIABILITY, Account
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome, grouped
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_accounts import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
@@ -89,13 +89,9 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     def by(name: str, items: Iterable[V]) -> dict[str, tuple[V, ...]]:
         return {key: tuple(group) for key, group in grouped(items, attrgetter(name)).items()}
 
-    def of_plan(table: RecordTable[V]) -> list[V]:
-        return [] if store.digest(table) is None else store.read(table)
-
     times = {time.record_id: time for time in store.read(rows.TIMES)}
-    navs, baselines = (
-        by("agent", sorted(navs, key=lambda row: row.day)) for navs in (store.read(rows.NAVS), of_plan(rows.BASELINES))
-    )
+    books = store.read(rows.NAVS), store.stored(rows.BASELINES)
+    navs, baselines = (by("agent", sorted(each, key=lambda row: row.day)) for each in books)
     # by decision, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
     refused = by("record_id", sorted(store.read(rows.REJECTIONS), key=lambda row: (row.day, row.number)))
@@ -108,7 +104,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     names = list(dict.fromkeys(agent for agent, _ in decided))
 
     wrong: dict[str, list[str]] = defaultdict(list)
-    checks = tuple(of_plan(rows.CHECKS))
+    checks = tuple(store.stored(rows.CHECKS))
     for record, _, text in (line.partition("\t") for check in checks for line in check.mismatches):
         wrong[record].append(text)
 
@@ -145,7 +141,8 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates if season.replicates > 1 else {}, tuple(row for row in of_plan(OUTCOMES) if row.record_id in times),
+        replicates if season.replicates > 1 else {},
+        tuple(row for row in store.stored(OUTCOMES) if row.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
         any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
