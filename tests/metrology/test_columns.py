@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from assaymark import metrology as mt
 from assaymark.errors import InputError
 from assaymark.metrology import columns
-from assaymark.metrology.columns import KNOWN, MISSING_SCORE
+from assaymark.metrology.columns import KNOWN
+from assaymark.metrology.scores import MISSING_SCORE
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")

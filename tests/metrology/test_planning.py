@@ -55,8 +55,7 @@ def test_the_sources_bootstrap_finds_an_order_among_equals_in_most_studies_of_fi
     tables = equal_agents(5, 800, seed=5)
     first, second = np.triu_indices(4, 1)
     sums = (tables[..., first] - tables[..., second]).transpose(2, 0, 1, 3).reshape(5, -1)
-    sources = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
-    (tested,) = mt.bootstrap_tests([(sums, np.ones(5, dtype=int))], **sources)
+    (tested,) = mt.bootstrap_tests([(sums, np.ones(5, dtype=int))], resamples=1, rng=None)
     rows = tested.p.reshape(800, 36)
     assert 0.78 < (mt.holm_rows(rows) <= 0.05).any(axis=1).mean() < 0.91
     assert 0.83 < (rows > 0.05).mean() < 0.855

@@ -96,7 +96,7 @@ def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "clu
             found = t_test(sums, sizes)
         else:
             rng = generator(seed, number, 1)
-            (found,) = bootstrap_tests([(sums, sizes)], resamples=2000, rng=rng, level=0.95, intervals=[True])
+            (found,) = bootstrap_tests([(sums, sizes)], resamples=2000, rng=rng, intervals=True)
         covered += bool(found.low[0] <= planted <= found.high[0])
     return covered
 

@@ -96,7 +96,7 @@ def test_the_percentile_bootstrap_of_the_source_gives_equal_agents_many_orders(c
     def ordered(number: int) -> bool:
         table, rng = simulated(replace(TWO, clusters=clusters), 3, number), generator(3, number, 1)
         meetings = [(sums[:, :3], cycles) for sums, cycles in panel_of(table, ORDERS).meetings]
-        found = bootstrap_tests(meetings, resamples=1000, rng=rng, level=0.95, intervals=[False] * len(meetings))
+        found = bootstrap_tests(meetings, resamples=1000, rng=rng)
         if min(one.p.min() for one in found) * 3 > 0.025:  # Holm over the pairs of one agent takes none
             return False
         verdicts = decide_claims(analyse(table, ORDERS, rng), ORDERS, "hash")

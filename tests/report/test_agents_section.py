@@ -266,9 +266,9 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
 
 
 def test_a_chart_has_its_ends_and_its_words():
-    drawn = charts.price_chart("p", (100.0, 100.4, 99.9), ("before", "<now>"), "T", "three closes")
+    drawn = "".join(charts.price_chart((100.0, 100.4, 99.9), ("before", "<now>"), "p", 350.0)[0])
     assert all(part in drawn for part in ("100.40", "99.90", "&lt;now&gt;"))
-    assert charts.price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D").count("5.00") == 1
+    assert "".join(charts.price_chart((5.0, 5.0), ("a", "b"), "p", 350.0)[0]).count("5.00") == 1
 
 
 # --- hostile and large ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import combinations, pairwise
 from types import MappingProxyType
 
@@ -22,6 +23,11 @@ TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 
+def views_of(chart, *data, title="t", desc="d"):
+    """A chart of some data for a screen and for a phone."""
+    return charts.views("n", title, desc, partial(chart, *data), charts.WIDE)
+
+
 def measured(value, low=None, high=None, labels=MappingProxyType({}), **more):
     return Measurement(name="m", labels=labels, value=value, n=9, n_of="texts", method="", low=low, high=high, **more)
 
@@ -37,11 +43,11 @@ def drawn(*rows, title="t", desc="d"):
         labels = {"dimension": "aggregate" if row["pooled"] else "sizing"}
         item = measured(row["value"], low, high, labels=labels, state=row["state"], detail=detail)
         made.append((row["title"], item, row["status"], row.get("by", ""), row.get("gating"), ()))
-    return charts.forest("f", made, (0.2, 0.4), title, desc)
+    return views_of(charts.forest, made, (0.2, 0.4), "κ", title=title, desc=desc)
 
 
 def used(names, rows):
-    return charts.scale_use("u", names, rows, "t", "d")
+    return views_of(charts.scale_use, names, rows, "12345")
 
 
 FORESTS = (
@@ -77,13 +83,13 @@ def test_each_kappa_has_its_mark_at_both_widths_the_aggregate_a_diamond_and_the_
 def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_says_why():
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
     none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
-    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", reasons=why)
+    chart = "".join(charts.tier_chart(none, (1, 5), why, "t", 350.0)[0])
     assert [part in chart for part in ("Judges do not agree", "<path", "url(#t-h)")] == [True, False, True]
     rows = [
         charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
         charts.TierRow(("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking"),
     ]
-    chart = charts.tier_chart("t", rows, (3, 5), "T", "d", width=1120.0, kind="wide")
+    chart = "".join(charts.tier_chart(rows, (3, 5), (), "t", 1120.0)[0])
     assert [chart.count(part) for part in ('class="mh gap"', "box", "4.20 (4.10 to 4.30)")] == [1, 1, 1]
     for mark, shown in (("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')):
         strip = charts.Strip(charts.strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
@@ -111,15 +117,15 @@ def test_the_ends_of_a_score_axis_have_room_and_a_strip_has_a_point_only_if_it_i
 
 def test_bars_are_as_long_as_their_shares_and_long_names_stay_apart():
     half, rest = (0.5, "50 %"), (0.0, "0 %")
-    wide, narrow = charts.bar_table("b", ["One", "Two"], [("All", "10", (half, rest))], "t", "d")
+    wide, narrow = views_of(charts.bar_table, ["One", "Two"], [("All", "10", (half, rest))], "texts", True)
     assert len(re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)) == 1
     assert [text in narrow for text in ("50 %", "0 %")] == [True, True]
     # The names of its rows were once taken for its title.
     rows = [("All", "10", (half,)), ("Alder", "4", ((0.2, "20 %"),))]
-    for figure in charts.bar_table("b", ["supported"], rows, "Shares of each state", "d"):
+    for figure in views_of(charts.bar_table, ["supported"], rows, "texts", True, title="Shares of each state"):
         assert ">Shares of each state</title>" in figure
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
-    bars = charts.bar_table("b", ["One", "Two"], [(name, "10", (half,) * 2) for name in names], "t", "d", total=False)
+    bars = views_of(charts.bar_table, ["One", "Two"], [(name, "10", (half,) * 2) for name in names], "texts", False)
     for figure in (*bars, *used(names, [("Sizing", ((0.2,) * 5,) * 4)])):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
@@ -186,7 +192,7 @@ POINTS = st.tuples(
 
 @given(st.lists(POINTS, min_size=1, max_size=10), st.floats(0.05, 0.4))
 def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolerance):
-    for svg in charts.stress_scatter("s", found, tolerance, "w", "t", "d"):
+    for svg in views_of(charts.stress_scatter, found, tolerance, "w"):
         edge = float(re.search(r'class="gs" x1="[\d.]+" y1="([\d.]+)"|y1="([\d.]+)"[^>]*class="gs"', svg).group(1))
         marks = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
         for y, fall in zip(marks, [fall for _, _, fall, _, baseline in found if not baseline], strict=True):
@@ -200,7 +206,7 @@ def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fail
     for at in range(12):
         x = float(rng.normal(0.6, 0.4))
         found.append((f"model-{at}", measured(x, x - 1, x + 1), float(rng.uniform(0.06, 0.2)), True, False))
-    wide, _ = charts.stress_scatter("s", found, 0.1, "w", "t", "d")
+    wide, _ = views_of(charts.stress_scatter, found, 0.1, "w")
     texts = re.findall(r'<text class="tb halo( a[em])?" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
     assert len(texts) == 12
     boxes = []
@@ -212,22 +218,22 @@ def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fail
         assert min(min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])) <= 1, (a, b)
     sharpe = measured(0.5, 0.1, 0.9)
     two = [("</text><script>", sharpe, 0.2, False, False), ("good", sharpe, 0.05, True, False)]
-    for svg in charts.stress_scatter("s", two, 0.1, "w", "t", "d"):
+    for svg in views_of(charts.stress_scatter, two, 0.1, "w"):
         assert (svg.count("l5.2 5.2"), "<script>" in svg) == (1, False)
 
 
 def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_with_its_first_prices():
     values = np.array([[1.0, 0.8, -0.2], [0.8, 1.0, np.nan], [-0.2, np.nan, 1.0]])
-    for svg in charts.correlation_map("m", [("a", 2), ("b", 1)], values, "title", "desc"):
+    for svg in views_of(charts.correlation_map, [("a", 2), ("b", 1)], values, False):
         found = {kind: moves.count("M") for kind, moves in re.findall(r'<path class="(r-?\d)"[^>]* d="([^"]*)"', svg)}
         assert (found, ">0.80<" in svg) == ({"r4": 1, "r-1": 1}, False)
-    wide, _ = charts.correlation_map("m", [("a", 1), ("b", 1), ("c", 1)], values, "title", "desc", numbers=True)
+    wide, _ = views_of(charts.correlation_map, [("a", 1), ("b", 1), ("c", 1)], values, True)
     assert re.findall(r'on am" [^>]*>([^<]*)<', wide) == ["1.00", "0.80", "1.00", "−0.20", "1.00"]
     tints = {-1: "r-2", -0.3: "r-1", -0.1: "", 0.1: "r1", 0.3: "r2", 0.5: "r3", 1: "r4"}
     assert {value: charts.tint_of(value) for value in tints} == tints
     lines = np.array([[100.0, np.nan], [110.0, np.nan], [50.0, 100.0], [200.0, 90.0]])
     index, years = np.array([100.0, 110.0, 60.0, 200.0]), [2015.0, 2016, 2017, 2018]
-    svg = charts.class_panel("c", lines, index, years, [(2016, 2017)], "t", "d")
+    svg = "".join(charts.class_panel(lines, index, years, [(2016, 2017)], "c", 350.0)[0])
     moves = [re.search(f'class="{kind}" d="([^"]*)"', svg)[1].count("M") for kind in ("eqw", "nav")]
     assert (moves, svg.count('class="shade"'), ">100<" in svg) == ([2, 1], 1, True)
 
@@ -236,8 +242,8 @@ def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_wit
 
 
 def drawn_at(*made):
-    """The wide, the middle and the narrow drawing of a path."""
-    return re.findall("<svg.*?</svg>", "".join(charts.nav_figure(*made, "t", "d")), re.DOTALL)
+    """The drawings of paths for a screen and for a phone."""
+    return views_of(charts.nav_figure, *made, False)
 
 
 WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
@@ -247,7 +253,7 @@ AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 def chart(*navs: list[float]) -> tuple:
     roles = ("own", "first", *["other"] * len(navs))
     lines = [(name, np.array(nav), "+1 %", role, "") for name, nav, role in zip("abcdefgh", navs, roles, strict=False)]
-    return "n", lines, WORDS
+    return lines, WORDS
 
 
 @given(st.lists(st.floats(0.2, 5.0), min_size=2, max_size=700))
@@ -278,12 +284,15 @@ def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
 def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is_escaped():
     long = [("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first", ""),
             ("Birch", np.array([1.0, 1.0]), "0,0 %", "own", "")]  # fmt: skip
-    wide, narrow, _ = charts.nav_figure("n", long, WORDS, "t", "d")
+    wide, narrow = drawn_at(long, WORDS)
     assert "Gleichgewichtung +10,0 %" in wide
     assert ("Gleichgewichtung<" in narrow, ">+10,0 %<" in narrow) == (True, True)
-    hostile = "n", [("<b>&", np.array([1.0, 1.0]), "<i>", "own", "")], WORDS
+    hostile = [("<b>&", np.array([1.0, 1.0]), "<i>", "own", "")], WORDS
     row = "<b>", "<i>", [(50.0, None)], ()
-    for svg in (*charts.nav_figure(*hostile, "<t>", "<d>"), *season_pages.part_figure("p", [row], *AXIS, "<t>", "<d>")):
+    for svg in (
+        *views_of(charts.nav_figure, *hostile, False, title="<t>", desc="<d>"),
+        *season_pages.part_figure("p", [row], *AXIS, "<t>", "<d>"),
+    ):
         assert not re.search(r"<[bidt]>", svg)
 
 
@@ -297,7 +306,7 @@ def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_
     assert len(ticks) <= 7
     words = "Beginn", "f", "d", "{:g}".format, ()
     made = ("a", np.linspace(1, 2, few + 1), "+1 %", "own", "")
-    for svg in drawn_at("n", [made], words):
+    for svg in drawn_at([made], words):
         drawn = re.findall(r'<text class="tk(?: (a\w))?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)
         (_, start, _), (anchor, second, text), *_ = drawn
         left = float(second) - text_width(text, 12) / (1 if anchor == "ae" else 2)

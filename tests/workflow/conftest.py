@@ -35,6 +35,19 @@ def ran(capsys):
     return printed
 
 
+@pytest.fixture
+def refused(ran):
+    """``refused(*words)``: the message of a command that has to be refused."""
+
+    def said(*words) -> str:
+        message = ran(*words, status=1)
+        assert message.startswith("assaymark: ")
+        assert "Traceback" not in message
+        return message
+
+    return said
+
+
 @pytest.fixture(scope="session")
 def real(own_copy) -> Path:
     """The run folder of the real demo. Not to be changed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assaymark.cli import main
 from assaymark.importers import template
 
 STUDY = Path(__file__).with_name("imported.toml")
@@ -33,12 +32,3 @@ def generic_records(folder: Path, *, agents=("alpha", "beta", "gamma"), rounds: 
                 f'A,buy,{size},0.6,"{thesis}","A may fall {place + 2} percent."'
             )
     (folder / "decisions.csv").write_text("\n".join(lines) + "\n")
-
-
-def refused(arguments, capsys) -> str:
-    """The message of a command that has to be refused."""
-    assert main([str(item) for item in arguments]) == 1
-    message = capsys.readouterr().err
-    assert message.startswith("assaymark: ")
-    assert "Traceback" not in message
-    return message

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from made_records import STUDY, generic_records, refused
+from made_records import STUDY, generic_records
 
 from assaymark.cli import main
 from assaymark.workflow import DECISIONS, RunFolder, Store, store_records
@@ -22,7 +22,7 @@ def edited(tmp_path, *changes: tuple[str, str]):
     return path
 
 
-def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(imported, tmp_path, capsys):
+def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(imported, tmp_path, refused):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "season.toml").write_text("[calendar]")
     for name in ("empty", "records"):
@@ -43,7 +43,7 @@ def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(impo
         (of_bench, "did you mean {tmp}/records?"),
     ):  # fmt: skip
         places = {"tmp": tmp_path, "run": imported}
-        assert told.format_map(places) in refused([str(word).format_map(places) for word in words], capsys)
+        assert told.format_map(places) in refused(*[str(word).format_map(places) for word in words])
         assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == there, words
 
 
@@ -51,7 +51,7 @@ READER = 'model = "reference/reader"'
 CLAIMS = STUDY.read_text().partition("[claims]")[2]
 
 
-def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp_path, ran, capsys):
+def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp_path, ran, refused):
     # of clusters that follow each other, twelve are needed, and these are six
     hopeless = ('test = "moderated-t"', 'cluster_order = "consecutive"')
     for changes, told in (
@@ -73,27 +73,27 @@ def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp
         ([(CLAIMS, '\nfirst = true\ndimensions = ["aggregate", "aggregate"]\n')], ["named once"]),
         ([hopeless], ["allow_hopeless"]),
     ):  # fmt: skip
-        message = refused(["run", edited(tmp_path, *changes), "--out", imported], capsys)
+        message = refused("run", edited(tmp_path, *changes), "--out", imported)
         assert [part for part in told if part not in message] == []
         assert not (imported / "study.lock").exists()
         assert not (imported / "plan.toml").exists()
     knowingly = edited(tmp_path, hopeless, ("level = 0.95", "level = 0.95\nallow_hopeless = true"))
     assert "warning: " in ran("lock", knowingly, "--out", imported)
-    assert "make it with assaymark judge" in refused(["measure", imported], capsys)
+    assert "make it with assaymark judge" in refused("measure", imported)
 
 
-def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
+def test_a_study_that_leaves_no_record(imported, tmp_path, refused):
     path = edited(tmp_path, ('derivations = ["honest"]', 'agents = ["equal-weight"]\nexclude_flags = ["flagged"]'))
     run = RunFolder(imported)
     flagged = [replace(one, flags=("flagged",)) for one in Store(run).read(DECISIONS)]
     store_records(run, flagged, Store(run).contexts(), ())
     told = "no decision is left to judge (48 by agent not in the plan, 24 by flag flagged)"
-    assert told in refused(["lock", path, "--out", imported], capsys)
+    assert told in refused("lock", path, "--out", imported)
 
 
-def test_a_damaged_run_is_named_with_what_makes_it_again(run, tmp_path, capsys):
+def test_a_damaged_run_is_named_with_what_makes_it_again(run, tmp_path, refused):
     text = edited(tmp_path, ("publish = 0.4", "publish = 0.3")).read_bytes()
-    assert "differs from the plan locked" in refused(["run", tmp_path / "study.toml", "--out", run], capsys)
+    assert "differs from the plan locked" in refused("run", tmp_path / "study.toml", "--out", run)
     for name, damage, verb, told in (
         ("plan.toml", text, "claim", "was edited after the lock"),
         ("tables/judgments.parquet", None, "measure", "make it with assaymark judge"),
@@ -106,23 +106,23 @@ def test_a_damaged_run_is_named_with_what_makes_it_again(run, tmp_path, capsys):
             (run / name).unlink()
         else:
             (run / name).write_bytes(damage)
-        assert told in refused([verb, run], capsys), (name, damage)
+        assert told in refused(verb, run), (name, damage)
         (run / name).write_bytes(there)
     manifest = run / "tables" / "manifest.json"
     entries = json.loads(there := manifest.read_text())
     entries["decisions"]["content"] = "0" * 64
     manifest.write_text(json.dumps(entries))
-    assert "manifest.json is damaged" in refused(["judge", run], capsys)
+    assert "manifest.json is damaged" in refused("judge", run)
     del entries["decisions"]["seal"]  # as in manifests of earlier versions
     manifest.write_text(json.dumps(entries))
-    assert "decisions changed after the lock" in refused(["judge", run], capsys)
+    assert "decisions changed after the lock" in refused("judge", run)
     manifest.write_text(there)
     (run / "ledger.db").write_bytes(b"not a database" * 100)
     (run / "tables/judgments.parquet").unlink()
-    assert "ledger.db" in refused(["judge", run], capsys)
+    assert "ledger.db" in refused("judge", run)
 
 
-def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_path, capsys):
+def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_path, refused, capsys):
     data, out = tmp_path / "data", tmp_path / "run"
     generic_records(data)
     bringing = ["import", "generic", str(data), "--out", str(out)]
@@ -132,13 +132,13 @@ def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_p
     assert main(bringing) == main(["judge", str(out)]) == 0
     capsys.readouterr()
     (data / "decisions.csv").write_text((data / "decisions.csv").read_text().replace("rose", "fell"))
-    assert "locked on other records" in refused(bringing, capsys)
+    assert "locked on other records" in refused(*bringing)
 
 
-def test_a_failed_import_leaves_nothing(tmp_path, capsys):
+def test_a_failed_import_leaves_nothing(tmp_path, refused):
     (tmp_path / "decisions.jsonl").write_text('{"round_id": 3}\nnot json\n')
     (tmp_path / "contexts.jsonl").write_text("")
-    message = refused(["import", "capitalbench", tmp_path, "--out", tmp_path / "run"], capsys)
+    message = refused("import", "capitalbench", tmp_path, "--out", tmp_path / "run")
     assert re.search(r"decisions.jsonl.*line 2", message, re.S)
     assert not (tmp_path / "run").exists()
 
@@ -197,17 +197,17 @@ WRONG = [
 ]
 
 
-def test_a_plan_that_is_wrong_is_answered_in_our_words_with_what_was_meant(tmp_path, capsys):
+def test_a_plan_that_is_wrong_is_answered_in_our_words_with_what_was_meant(tmp_path, refused):
     for old, new, said in WRONG:
         assert old in PLAN
         (tmp_path / "s.toml").write_text(PLAN.replace(old, new, 1))
-        err = refused(["lock", tmp_path / "s.toml", "--out", tmp_path / "run"], capsys)
+        err = refused("lock", tmp_path / "s.toml", "--out", tmp_path / "run")
         assert said in err
         assert not LIBRARY.search(err), err
         assert "secret@" not in err
 
 
-def test_a_module_that_is_not_on_the_path_is_told_to_be_put_there(tmp_path, capsys, monkeypatch):
+def test_a_module_that_is_not_on_the_path_is_told_to_be_put_there(tmp_path, refused, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lonely_agents.py").write_text("def decide(context):\n    return {}\n")
     for module, said in (
@@ -215,5 +215,5 @@ def test_a_module_that_is_not_on_the_path_is_told_to_be_put_there(tmp_path, caps
         ("nowhere.agents", "that holds nowhere.py or nowhere/ in front of the command: PYTHONPATH=FOLDER"),
     ):
         (tmp_path / "s.toml").write_text(PLAN.replace("reference/momentum", f"python/{module}:decide"))
-        assert said in refused(["run", "s.toml", "--out", "run"], capsys)
+        assert said in refused("run", "s.toml", "--out", "run")
         assert not (tmp_path / "run").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from made_records import OWN, refused
+from made_records import OWN
 from season_runs import NOW, market, season_text
 from test_bare_tables import make_rows, study_of, written
 
@@ -196,7 +196,7 @@ def test_an_error_leaves_nothing_on_stdout(tmp_path, capsys):
 # --- certificates, bare tables and further calls, as a user types them ------------------------------------------------
 
 
-def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(finished, tmp_path, ran, capsys):
+def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(finished, tmp_path, ran, refused, capsys):
     paths = sorted((finished / "certificates").iterdir())
     assert ran("claim", *(part for path in paths for part in ("--verify", str(path)))).count(
         "follows from its own tables"
@@ -218,7 +218,7 @@ def test_certificates_follow_from_their_own_tables_and_a_changed_one_does_not(fi
         ('{"format": "assaymark certificate 1"}', "is read by assaymark 0.1"), ("[" * 100_000, "is not JSON"),
     ):  # fmt: skip
         bad.write_text(text)
-        assert told in refused(["claim", "--verify", bad], capsys).removeprefix(f"assaymark: {bad}")
+        assert told in refused("claim", "--verify", bad).removeprefix(f"assaymark: {bad}")
 
 
 def test_a_bare_table_goes_from_scores_to_verdicts_under_a_plan_or_without(tmp_path, ran):

@@ -297,7 +297,7 @@ def test_replies_that_were_paid_for_survive_a_failure_in_a_new_folder(tasks, tmp
     assert not out.datasheets.exists()
     rest = Refusing(healthy[judge.model], 80)
     made = tracks.measure_judges(out, [judge], {**healthy, judge.model: rest}, tasks=tasks, strict=False)
-    assert (rest.left, made.calls) == (0, 180)
+    assert (rest.left, [sheet.calls["all"] for sheet in made.sheets]) == (0, [180])
     with pytest.raises(InputError, match="slot_bias must be a number from 0 to 1"):
         tracks.measure_judges(RunFolder(tmp_path / "wrong"), [reference("checklist", slot_bias=2)], healthy)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import jsonschema
 import pyarrow.parquet as pq
-from made_records import OWN, refused
+from made_records import OWN
 from repetitions import untraced
 
 from assaymark import workflow
@@ -126,7 +126,7 @@ LOST = ("judgments", "anchor", "evidence", "probe", "measurements", "decisions",
         "outcomes")  # fmt: skip
 
 
-def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys, monkeypatch):
+def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, refused, capsys, monkeypatch):
     """Cycles from the seed of the plan, all else from the ledger; without tables, pages and verdicts too."""
     again, before = ["run", str(OWN), "--out", str(own)], (digests(own), asked(own))
     there = {path.name for path in (own / "tables").iterdir()}
@@ -139,7 +139,7 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys, monkey
             (own / "tables" / f"{lost}.parquet").unlink()
             if lost == "probe":
                 verdicts = (own / "verdicts.json").read_bytes()
-                assert "held-out judge has not judged them" in refused(["claim", own], capsys)
+                assert "held-out judge has not judged them" in refused("claim", own)
                 assert (own / "verdicts.json").read_bytes() == verdicts
         with monkeypatch.context() as patch:
             if lost in LOST:  # pages of calls, which show what no table holds, are made twice only
@@ -162,13 +162,13 @@ def test_the_verbs_one_by_one_end_where_run_ends_and_no_key_is_ever_written(own_
     assert not [path for path in folder.rglob("*") if path.is_file() and canary.encode() in path.read_bytes()]
 
 
-def test_a_damaged_table_is_never_data(own, capsys):
+def test_a_damaged_table_is_never_data(own, refused):
     for table in ("contexts", "decisions", "judgments", "measurements"):
         path = own / "tables" / f"{table}.parquet"
         raw = path.read_bytes()
         place = len(raw) // 2
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
-        assert f"{table}.parquet is damaged" in refused(["run", own / "plan.toml", "--out", own], capsys)
+        assert f"{table}.parquet is damaged" in refused("run", own / "plan.toml", "--out", own)
         path.write_bytes(raw)
 
 

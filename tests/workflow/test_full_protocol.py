@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from full_records import DIMENSIONS, grades, make, study
-from made_records import STUDY, refused
+from made_records import STUDY
 from repetitions import untraced
 
 from assaymark import workflow
@@ -97,11 +97,11 @@ def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
     assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
 
 
-def test_a_plan_that_names_what_is_not_there_or_contradicts_itself(imported, tmp_path, capsys):
+def test_a_plan_that_names_what_is_not_there_or_contradicts_itself(imported, tmp_path, refused):
     path = study(tmp_path / "s.toml", people=True, extra='\n[contamination]\npost_cutoff = ["never"]\n')
     text = path.read_text()
     path.write_text(text.replace('"v1.1"', '"v9"').replace('"reference/skeptic"', '"reference/cynic"'))
-    message = refused(["run", path, "--out", imported], capsys)
+    message = refused("run", path, "--out", imported)
     missing = "no record of the control cell cell_a was imported"
     for part in ("stability.probe.model", "anchor_probe.rubric", missing, "assaymark import human",
                  "contamination.post_cutoff", "'never'"):  # fmt: skip
@@ -116,7 +116,7 @@ def test_a_plan_that_names_what_is_not_there_or_contradicts_itself(imported, tmp
     ):
         assert old in text
         path.write_text(text.replace(old, new, 1))
-        assert says in refused(["run", path, "--out", imported], capsys)
+        assert says in refused("run", path, "--out", imported)
 
 
 HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
@@ -130,14 +130,16 @@ WRONG = [
 ]
 
 
-def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path, capsys):
+def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_used_by_nobody(
+    imported, tmp_path, refused
+):
     store, path = workflow.Store(workflow.RunFolder(imported)), tmp_path / "grades.csv"
     record = store.columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     command = ["import", "human", path, "--out", imported]
     for lines, says in WRONG:
         head = HEAD.replace("risk_alignment", "style") if "style" in says else HEAD
         path.write_text("\n".join([head, *lines]).replace("{id}", record) + "\n")
-        assert says.replace("{id}", record) in refused(command, capsys)
+        assert says.replace("{id}", record) in refused(*command)
         assert not (imported / "tables" / "human.parquet").exists()
     path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
     assert main([*map(str, command)]) == 0
@@ -145,26 +147,26 @@ def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_use
     assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
 
 
-def test_other_grades_after_the_lock_and_graders_who_are_not_in_the_plan_are_refused(tmp_path, run, capsys):
+def test_other_grades_after_the_lock_and_graders_who_are_not_in_the_plan_are_refused(tmp_path, run, refused):
     mine, table, plan = with_people(tmp_path / "mine")
     assert main(["lock", str(plan), "--out", str(mine.path)]) == 0
     other = grades(tmp_path / "b.csv", seed=2)
-    assert "locked on other grades" in refused(["import", "human", other, "--out", mine.path], capsys)
+    assert "locked on other grades" in refused("import", "human", other, "--out", mine.path)
     assert main(["import", "human", str(table), "--out", str(mine.path)]) == 0
     table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",committee-1,", ",zoe,") + "\n")
     says = "judge: unknown human grader of the plan 'zoe'"
-    assert says in refused(["import", "human", table, "--out", mine.path], capsys)
+    assert says in refused("import", "human", table, "--out", mine.path)
     # Where the grades came first, the plan is refused that would drop them.
     fresh = make(tmp_path / "fresh")
     assert main(["import", "human", str(table), "--out", str(fresh.path)]) == 0
-    err = refused(["lock", plan, "--out", fresh.path], capsys)
+    err = refused("lock", plan, "--out", fresh.path)
     assert "grades of 'zoe' were imported, and no judge of the plan is that person" in err
     assert not fresh.lock.exists()
     # A plan without people takes no grades.
     record = workflow.Store(workflow.RunFolder(run)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     table.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
     says = "unknown human grader of the plan 'ann'. Known: none"
-    assert says in refused(["import", "human", table, "--out", run], capsys)
+    assert says in refused("import", "human", table, "--out", run)
 
 
 def amended(tmp_path, old="publish = 0.4 ", new="publish = 0.35 "):
@@ -194,10 +196,10 @@ def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_ver
     assert all(any("gates.publish" in reason for reason in verdict["reasons"]) for verdict in file["verdicts"])
 
 
-def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tmp_path, capsys):
+def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tmp_path, refused):
     before = {path: path.read_bytes() for path in (run / "plan.toml", run / "study.lock", run / "verdicts.json")}
     path = amended(tmp_path, new="publish = 0.21 ")
-    message = refused(["amend", path, "--out", run, "--reason", "looks better"], capsys)
+    message = refused("amend", path, "--out", run, "--reason", "looks better")
     assert "the judging has begun, and gates.publish would be chosen with the result in sight" in message
     assert {path: path.read_bytes() for path in before} == before
     assert not (run / "amendments").exists()
@@ -209,14 +211,14 @@ def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tm
     assert all(verdict["amended"] == [] for verdict in file["verdicts"])
 
 
-def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(locked, tmp_path, capsys):
-    assert "needs a reason" in refused(["amend", STUDY, "--out", locked, "--reason", "  "], capsys)
-    assert "nothing to amend" in refused(["amend", STUDY, "--out", locked, "--reason", "x"], capsys)
+def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(locked, tmp_path, refused):
+    assert "needs a reason" in refused("amend", STUDY, "--out", locked, "--reason", "  ")
+    assert "nothing to amend" in refused("amend", STUDY, "--out", locked, "--reason", "x")
     path = amended(tmp_path)
     assert main(["amend", str(path), "--out", str(locked), "--reason", "true reason"]) == 0
     made = locked / "amendments" / "0001.json"
     made.write_text(made.read_text().replace("true reason", "other reason"))
-    assert "0001.json was edited" in refused(["run", path, "--out", locked], capsys)
+    assert "0001.json was edited" in refused("run", path, "--out", locked)
 
 
 def test_an_amendment_that_was_killed_half_way_can_be_made_again(locked, tmp_path):

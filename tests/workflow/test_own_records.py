@@ -74,11 +74,6 @@ def made(own_copy) -> Path:
     return own_copy("own-records", build) / "run"
 
 
-def refused(capsys, arguments: list[str]) -> str:
-    assert main(arguments) == 1
-    return capsys.readouterr().err
-
-
 def test_every_cycle_is_decided_by_every_agent_and_the_controls_stand_beside_them(made):
     store = store_of(made)
     decisions = store.read(DECISIONS)
@@ -125,15 +120,15 @@ def test_the_conduct_of_the_agents_the_oracle_and_the_cells_are_measured(made):
     assert {"cell.gate[cell=cell_a]", "cell.gate[cell=fact_flip]"} <= set(found)
 
 
-def test_another_study_in_the_same_folder_is_refused(made, tmp_path, capsys):
+def test_another_study_in_the_same_folder_is_refused(made, tmp_path, refused):
     copy = shutil.copytree(made, tmp_path / "run")
     for change, said in ((("seed = 5", "seed = 6"), "differs from the plan locked in"),
                          (("seed = 3", "seed = 4"), "holds other records already")):  # fmt: skip
-        assert said in refused(capsys, ["run", study(tmp_path, change), "--out", str(copy)])
+        assert said in refused("run", study(tmp_path, change), "--out", copy)
     assert store_of(copy).rows(JUDGMENTS) == 72
 
 
-def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys):
+def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, refused):
     for old, new, message in (
         ('"reference/steward"', '"reference/stewart"', "agents.0.model: unknown model 'reference/stewart'"),
         ('{ style = "alder" }', '{ style = "oak" }', "agents.0.args: argument style must be one of"),
@@ -146,13 +141,13 @@ def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_pat
         ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
         (STUDY[STUDY.index("[substrate]") :], "", "with both [[agents]] and [substrate], or has neither"),
     ):
-        err = refused(capsys, ["run", study(tmp_path, (old, new)), "--out", str(tmp_path / "run")])
+        err = refused("run", study(tmp_path, (old, new)), "--out", tmp_path / "run")
         assert message in err
         assert "Traceback" not in err
         assert not (tmp_path / "run" / "study.lock").exists()
 
 
-def test_material_that_can_be_dated_is_not_locked(tmp_path, capsys, monkeypatch):
+def test_material_that_can_be_dated_is_not_locked(tmp_path, refused, monkeypatch):
     """A cut that forgets to rebase: both probes work, and the lock is refused."""
     from assaymark.market import cycles
 
@@ -166,7 +161,7 @@ def test_material_that_can_be_dated_is_not_locked(tmp_path, capsys, monkeypatch)
 
     original = cycles.sanitise
     monkeypatch.setattr(cycles, "sanitise", unrebased)
-    err = refused(capsys, ["run", study(tmp_path), "--out", str(tmp_path / "run")])
+    err = refused("run", study(tmp_path), "--out", tmp_path / "run")
     assert "date-leakage check by price ranges: FAIL" in err
     assert not (tmp_path / "run" / "study.lock").exists()
 
@@ -182,12 +177,12 @@ def decide(context):
 """
 
 
-def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path, monkeypatch, capsys):
+def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path, monkeypatch, refused, capsys):
     (tmp_path / "own_agent_for_this_test.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
     run = ["run", study(tmp_path, (EQUAL, 'model = "python/own_agent_for_this_test:decide"'))]
     run += ["--out", str(tmp_path / "run")]
-    (*_, err) = refused(capsys, [*run, "--strict-agents"]).strip().splitlines()
+    (*_, err) = refused(*run, "--strict-agents").strip().splitlines()
     assert err.startswith("assaymark: python/own_agent_for_this_test:decide: raised RuntimeError: no idea (")
     assert "own_agent_for_this_test.py, line 6); stopped here, because of --strict-agents" in err
     assert main(run) == 0
@@ -205,13 +200,13 @@ def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path
     assert found["agent.answered[agent=two]"].value == pytest.approx(1 - len(silent) / 12)
 
 
-def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, capsys):
+def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, refused):
     path = study(tmp_path, (EQUAL, 'model = "http/127.0.0.1:9/decide"'))
-    assert "nothing answers at" in refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
+    assert "nothing answers at" in refused("run", path, "--out", tmp_path / "run")
     assert store_of(tmp_path / "run").digest(DECISIONS) is None
 
 
-def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, ran, capsys):
+def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, ran, refused):
     folder = tmp_path / "run"
 
     def amend(old: str, new: str) -> list[str]:
@@ -222,8 +217,8 @@ def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
     assert main(["judge", str(folder)]) == 0
     assert store_of(folder).rows(JUDGMENTS) == 2 * 35
-    assert "the asking has begun" in refused(capsys, amend("cell_a = 3", "cell_a = 1"))
-    assert "the cycles are cut already" in refused(capsys, amend("cycles = 4", "cycles = 5"))
+    assert "the asking has begun" in refused(*amend("cell_a = 3", "cell_a = 1"))
+    assert "the cycles are cut already" in refused(*amend("cycles = 4", "cycles = 5"))
 
 
 # --- controls made from imported records ------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_tables_are_read_as_rows_and_reporting_shows_the_first_screen_with_its_f
 def test_judges_are_shown_by_name_and_not_ranked(folder):
     sheets = tracks.stored_datasheets(folder)
     names = sorted(sheet.judge for sheet in sheets)
-    shown = repr(tracks.MadeSheets(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
+    shown = repr(tracks.MadeSheets(tuple(reversed(sheets)), (), Path("datasheets.html")))
     heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("judge datasheet")]
     assert [name for name in heads if name in names] == names
     assert [repr(sheet).partition(":")[0] for sheet in sheets] == [f"Datasheet of {sheet.judge}" for sheet in sheets]

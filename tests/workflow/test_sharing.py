@@ -36,40 +36,35 @@ def a_study_file(tmp_path, monkeypatch):
     (tmp_path / STUDY).write_text("")
 
 
-def refused(capsys, *arguments) -> str:
-    assert main([*map(str, arguments)]) == 1
-    return capsys.readouterr().err
-
-
-def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, capsys):
+def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, refused):
     for url, message in (
         ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
         ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
         ("canary-77 no url", "is not the URL of a database"),
         ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
     ):
-        err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", url)
+        err = refused("run", STUDY, "--out", tmp_path / "run", "--ledger", url)
         assert message in err
         assert "canary-77" not in err
         assert not (tmp_path / "run").exists()
 
 
-def test_a_database_that_does_not_answer_is_one_line_and_leaves_no_folder(tmp_path, capsys):
+def test_a_database_that_does_not_answer_is_one_line_and_leaves_no_folder(tmp_path, refused):
     pytest.importorskip("psycopg", reason="needs psycopg (extra: test)")
-    err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", NOWHERE)
+    err = refused("run", STUDY, "--out", tmp_path / "run", "--ledger", NOWHERE)
     assert err.count("\n") == 1
     assert not (tmp_path / "run" / "ledger.url").exists()
 
 
-def test_a_folder_with_a_ledger_keeps_it_and_a_named_database_is_where_it_is(own_run, tmp_path, capsys):
-    err = refused(capsys, "run", STUDY, "--out", own_run, "--ledger", NOWHERE)
+def test_a_folder_with_a_ledger_keeps_it_and_a_named_database_is_where_it_is(own_run, tmp_path, refused):
+    err = refused("run", STUDY, "--out", own_run, "--ledger", NOWHERE)
     assert "has its ledger elsewhere already" in err
     assert RunFolder(own_run).ledger == own_run / "ledger.db"
     (tmp_path / "ledger.url").write_text(f"{NOWHERE}\n")
     folder = RunFolder(tmp_path)
     assert (folder.ledger, folder.has_ledger) == (NOWHERE, True)
     name_ledger(folder, NOWHERE)
-    assert "no such run folder" in refused(capsys, "worker", tmp_path / "none")
+    assert "no such run folder" in refused("worker", tmp_path / "none")
 
 
 def test_what_a_worker_prints():
@@ -118,18 +113,18 @@ def test_a_worker_answers_what_is_planned_in_a_ledger(hosted, ran):
         assert ledger.verify() > 0
 
 
-def test_a_second_plan_in_the_same_database_is_refused_before_it_plans_anything(hosted, tmp_path, capsys):
+def test_a_second_plan_in_the_same_database_is_refused_before_it_plans_anything(hosted, tmp_path, refused):
     _, url = hosted
     (tmp_path / "other.toml").write_text(OWN.read_text().replace("seed = 1\n", "seed = 9\n", 1) + ENGINE)
     with Ledger.open(url) as ledger:
         before = ledger.verify()
-    err = refused(capsys, "run", tmp_path / "other.toml", "--out", tmp_path / "other", "--ledger", url)
+    err = refused("run", tmp_path / "other.toml", "--out", tmp_path / "other", "--ledger", url)
     assert "holds the calls of another plan" in err
     assert "name another database, or another schema of it" in err
     assert err.count("\n") == 1
     with Ledger.open(url) as ledger:
         assert ledger.verify() == before
-    assert "holds the calls of another plan" in refused(capsys, "worker", tmp_path / "other")
+    assert "holds the calls of another plan" in refused("worker", tmp_path / "other")
 
 
 def test_folders_of_one_plan_that_share_a_database_have_one_lock(hosted, tmp_path):
@@ -141,13 +136,13 @@ def test_folders_of_one_plan_that_share_a_database_have_one_lock(hosted, tmp_pat
     assert any("not sealed: a database never is" in one for one in found.notes)
 
 
-def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, capsys):
+def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, refused):
     with Ledger.open(database):
         pass
     assert main(["worker", "--ledger", database]) == 0
     with Ledger.open(database) as ledger:
         ledger.plan([CallSpec(model="openai/m", messages=(), template="")])
-    err = refused(capsys, "worker", "--ledger", database)
+    err = refused("worker", "--ledger", database)
     assert "does not say how its calls are to be asked" in err
 
 

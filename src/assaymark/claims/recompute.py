@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
@@ -58,16 +58,18 @@ _DROPS: Final[Mapping[str, tuple[str, str]]] = {
     "score.effect": ("lofo.effect", "levels"),
     "cell.gate": ("cell.drop", "gates of control cells"),
 }
-_GIVEN: Final[Mapping[str, str]] = {
-    "contrast": "what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
-                "autocorrelation of clusters in time order) is",
-    "recusal.contrast": "contrasts with judges standing aside, and their standard errors, are",
-    "length.contrast": "contrasts at equal length, their standard errors, and lengths with their slopes are",
-    "judges.contrast": "contrasts over other judges, their standard errors and intervals are",
-    "dimension.distinct": "whether judges tell dimensions from the overall impression is",
-    "human.sample": "the draw of the cycles that people graded, and the p-values of the other claims put to them, are",
+_PARTS: Final[Mapping[str, str]] = {
+    "value": "{}", "low": "lower end of the {}", "high": "upper end of the {}",
+    "se": "standard error of the {}", "df": "degrees of freedom of the {}", "effective": "effective clusters of the {}",
+    "p_own_variance": "p of the {} (own variance)", "p_cluster_t": "p of the {} (cluster t)",
+    "p_bootstrap": "p of the {} (bootstrap)", "p_sign_flip": "p of the {} (sign flip)",
+    "p_equivalence": "p of equivalence of the {}",
+    **dict.fromkeys(("p_adjusted", "p_holm"), "adjusted p of the {}"),
+    "flagged": "flag of the {}", "unanimous": "whether every judge family shows the {}",
+    "word": "word for the {}", "judges": "the judges' own difference in the {}",
 }  # fmt: skip
-"""Notes on the parts of a measurement that its table cannot verify."""
+"""Names of the parts of a measurement in differences, where they are not those of the certificate."""
+_FIXED: Final = ("value", "low", "high", "n", "state")
 
 
 @record
@@ -88,43 +90,6 @@ class Verification:
     ok: bool
     differences: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Differences:
-    """Differences, and notes on what had to be taken as given, each once and in order."""
-
-    differences: dict[str, None] = field(default_factory=dict)
-    notes: dict[str, None] = field(default_factory=dict)
-
-    def compare(self, what: str, stated: Any, again: T) -> T:
-        """Record a difference between the stated and the recomputed value; returns the stated one if they are equal."""
-        if not _equal(stated, again):
-            first, other = _distinguish(stated, again)
-            self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
-            return again
-        return again if again is None else stated
-
-    def assume(self, what: str) -> None:
-        """Record that something could not be recomputed."""
-        self.notes[f"{what} taken as given"] = None
-
-    def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
-        """Compare two verdicts on one claim field by field."""
-        pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
-                 for field in fields(Claim)]  # fmt: skip
-        names = [field.name for field in fields(Verdict) if field.name != "claim"]
-        called = {name: _CALLED.get(name, name.replace("_", " ")) for name in names}
-        pairs += [(called[name], getattr(stated, name), getattr(again, name)) for name in names]
-        for what, stated_here, other in pairs:
-            if isinstance(other, Mapping):
-                for name in dict.fromkeys([*stated_here, *other]):
-                    self.compare(f"level under {name}", stated_here.get(name), other.get(name))
-            elif isinstance(other, tuple):
-                for at in range(max(len(stated_here), len(other))):
-                    self.compare(what, *(_value(side[at]) if at < len(side) else None for side in (stated_here, other)))
-            else:
-                self.compare(what, _value(stated_here), _value(other))
 
 
 def _equal(stated: Any, again: Any) -> bool:
@@ -211,24 +176,19 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _with_value(item: Measurement, value: float | None) -> Measurement:
-    if value is None:
-        state = item.state if item.value is None else "undefined: both judges gave one rating"
-        return replace(item, value=None, low=None, high=None, level=None, state=state)
-    return replace(item, value=value, state="ok")
-
-
-def _with_detail(item: Measurement, detail: Mapping[str, Any], **changed: Any) -> Measurement:
-    return replace(item, detail={**item.detail, **detail}, **changed)
+def _with_detail(item: Measurement, detail: Mapping[str, Any]) -> Measurement:
+    return replace(item, detail={**item.detail, **detail})
 
 
 class Recomputation:
-    """Recomputes the measurements of a certificate; differences and unverifiable parts are recorded in ``found``."""
+    """Recomputes the measurements of a certificate; records differences, and notes on what is taken as given."""
 
     def __init__(
         self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
     ) -> None:
-        self.study, self.rules, self.bare, self.found = study, rules, bare, Differences()
+        self.study, self.rules, self.bare = study, rules, bare
+        self.differences: dict[str, None] = {}  # each once and in order, as are the notes
+        self.notes: dict[str, None] = {}
         self.labels = {item.labels["dimension"]: item.detail for item in measurements if item.name == "human.labels"}
         self.complete = not any(item.detail.get("missing") for item in measurements if item.name == "panel.families")
         self.consecutive = any(
@@ -244,15 +204,49 @@ class Recomputation:
             "human.contrast": self._human_contrast,
         }  # fmt: skip
 
+    @property
+    def result(self) -> Verification:
+        """The differences and notes so far."""
+        return Verification(not self.differences, tuple(self.differences), tuple(self.notes))
+
+    def compare(self, what: str, stated: Any, again: T) -> T:
+        """Record a difference between the stated and the recomputed value; returns the stated one if they are equal."""
+        if not _equal(stated, again):
+            first, other = _distinguish(stated, again)
+            self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
+            return again
+        return again if again is None else stated
+
+    def assume(self, what: str) -> None:
+        """Record that something could not be recomputed."""
+        self.notes[f"{what} taken as given"] = None
+
+    def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
+        """Compare two verdicts on one claim field by field."""
+        pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
+                 for field in fields(Claim)]  # fmt: skip
+        names = [field.name for field in fields(Verdict) if field.name != "claim"]
+        called = {name: _CALLED.get(name, name.replace("_", " ")) for name in names}
+        pairs += [(called[name], getattr(stated, name), getattr(again, name)) for name in names]
+        for what, stated_here, other in pairs:
+            if isinstance(other, Mapping):
+                for name in dict.fromkeys([*stated_here, *other]):
+                    self.compare(f"level under {name}", stated_here.get(name), other.get(name))
+            elif isinstance(other, tuple):
+                for at in range(max(len(stated_here), len(other))):
+                    self.compare(what, *(_value(side[at]) if at < len(side) else None for side in (stated_here, other)))
+            else:
+                self.compare(what, _value(stated_here), _value(other))
+
     def recompute(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """Recompute each measurement but ``bare`` ones from its own table, then check the relations between them."""
         items = []
         for item in measurements:
             if item.name != KAPPA and item.id not in self.bare:
                 if item.level is not None:
-                    self.found.compare(f"level of the interval of the {_describe(item)}", item.level, self.study.level)
+                    self.compare(f"level of the interval of the {_describe(item)}", item.level, self.study.level)
                 if KEPT[item.name].note:
-                    self.found.assume(KEPT[item.name].note)
+                    self.assume(KEPT[item.name].note)
             again = None if item.id in self.bare else self._by_name.get(item.name)
             items.append(item if again is None else again(item))
         items = self._check_cells(items)
@@ -264,24 +258,23 @@ class Recomputation:
         label, stated = _describe(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
-                self.found.assume(f"the {label} has no tables and is")
+                self.assume(f"the {label} has no tables and is")
             return item
         kappas = self._pairs(item)
         records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
-            self.found.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
+            self.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
         defined = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(defined)) if len(defined) == len(kappas) else None
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
             value = _number(float(alpha_of_sums(*ratings)))
-        value = self.found.compare(label, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
-            self.found.assume(f"intervals of {word}, and the number of clusters that they rest on, are")
+            self.assume(f"intervals of {word}, and the number of clusters that they rest on, are")
         if stated.get("half_even") is not None:
-            self.found.assume("kappas under half-even rounding are")
-        return _with_value(item, value)
+            self.assume("kappas under half-even rounding are")
+        return self._check(item, {"value": value})
 
     def _pairs(self, item: Measurement) -> dict[str, float | None]:
         """Recompute the agreement of each pair of judges from its table or sums, and compare it with the stated one."""
@@ -297,28 +290,37 @@ class Recomputation:
         stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
             label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
-            self.found.compare(label, stated.get(pair), kappas.get(pair))
+            self.compare(label, stated.get(pair), kappas.get(pair))
         return kappas
 
-    def _check(self, item: Measurement, name: str, again: T, called: str = "") -> T:
-        """Compare a part of a measurement's detail with the recomputed value."""
-        words = called or name.replace("_", " ")
-        return self.found.compare(f"{words} of the {_describe(item)}", item.detail.get(name), again)
+    def _check(self, item: Measurement, again: Mapping[str, Any]) -> Measurement:
+        """Compare parts of a measurement with the recomputed ones; return it with those that its tables give."""
+        fixed, detail, described = dict[str, Any](), dict(item.detail), _describe(item)
+        for name, part in again.items():
+            label = _PARTS.get(name, f"{name.replace('_', ' ')} of the {{}}").format(described)
+            if name in _FIXED:
+                fixed[name] = self.compare(label, getattr(item, name), part)
+            else:
+                detail[name] = self.compare(label, detail.get(name), part)
+        if "value" in fixed and fixed["value"] is None:
+            state = item.state if item.value is None else "undefined: both judges gave one rating"
+            fixed = {"state": state, **fixed, "low": None, "high": None, "level": None}
+        elif "value" in fixed:
+            fixed["state"] = "ok"
+        return replace(item, detail=detail, **fixed)
 
     # Contrasts: from their cluster sums, or without them from their standard errors.
 
     def _contrast(self, item: Measurement) -> Measurement:
         """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
-        check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
-        what, n, clusters = _describe(item), int(counts.sum()), int(counts.size)
-        check.compare(f"n of the {what}", item.n, n)
-        self._check(item, "clusters", clusters)
+        what, clusters = _describe(item), int(counts.size)
+        item = self._check(item, {"n": int(counts.sum()), "clusters": clusters})
         means = column[:, 0] / counts
         gap = float(contrasts.snap_to_zero(means.mean())) if clusters else None
-        check.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
+        self.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
         # Every other test that needs no random draws on so many clusters
-        stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
+        stated = [name for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"]
         tests: dict[str, float] = {} if clusters else dict.fromkeys(stated, 1.0)
         if clusters and self.complete:
             tests["p_cluster_t"] = float(contrasts.t_test(column, counts).p[0])
@@ -327,38 +329,31 @@ class Recomputation:
                 tests["p_bootstrap"] = float(contrasts.bootstrap_tests([(column, counts)], **nothing)[0].p[0])
             if clusters <= contrasts.EXACT_FLIPS:
                 tests["p_sign_flip"] = float(contrasts.flip_tests([(column, counts)], **nothing)[0].p[0])
-        for name, p in stated.items():
-            words = name.removeprefix("p_").replace("_", " ")
-            if name in tests:
-                tests[name] = check.compare(f"p of the {what} ({words})", p, tests[name])
-            else:
+        for name in stated:
+            if name not in tests:
                 condition = "over so many clusters" if self.complete else "where grades are missing"
-                check.assume(f"p-values of the {words} {condition} are")
-        item = _with_detail(item, {name: p for name, p in tests.items() if name in stated}, n=n)
-        spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
-        variance = self._check(item, "variance", spread)
-        check.assume(_GIVEN["contrast"])
+                self.assume(f"p-values of the {name.removeprefix('p_').replace('_', ' ')} {condition} are")
+        item = self._check(item, {name: tests[name] for name in stated if name in tests})
+        item = self._check(item, {"variance": float(means.var(ddof=1)) if clusters > 1 else 0.0})
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
-            state = cannot_be_tested(clusters, self.consecutive)
-            check.compare(what, item.value, None)
-            check.compare(f"state of the {what}", item.state, state)
-            self._check(item, "gap", gap)
-            p_values = {name: self._check(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
-            return _with_detail(item, p_values, value=None, state=state, low=None, high=None)
-        gap = check.compare(what, item.value, gap)
+            own = dict.fromkeys([name for name in ("p", "p_own_variance") if name in item.detail], 1.0)
+            return self._check(
+                item, {"value": None, "state": cannot_be_tested(clusters, self.consecutive), "gap": gap, **own}
+            )
+        item, variance = self._check(item, {"value": gap}), item.detail["variance"]
         test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
-        detail = self._retest(item, test, gap)
+        item = self._retest(item, test)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
                 ends = (item.detail.get("equivalence_interval") or (None, None))[at]
-                check.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
+                again = None if inner is None or item.value is None else item.value + end * inner
+                self.compare(f"equivalence interval of the {what}", ends, again)
         elif "others" in item.detail:
-            check.assume("differences on the other dimensions are")
+            self.assume("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in item.detail:
-            own, p = item.detail["p_own_variance"], _moderated({}, variance, clusters).p(gap)
-            detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", own, p)
-        return self._interval(_with_detail(item, detail, value=gap, state="ok"), test)
+            item = self._check(item, {"p_own_variance": _moderated({}, variance, clusters).p(item.value)})
+        return self._interval(item, test)
 
     def _serial(self, item: Measurement, means: Floats) -> _TTest:
         """Return the t-test with the stated effective number of clusters, taken singly or in blocks of two."""
@@ -375,52 +370,41 @@ class Recomputation:
                 error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
                 tests.append(_TTest(error, size_again - 1 if error else None, rows.size))
         if not tests:
-            again = float(contrasts.effective_size(means.size, rho))
-            self._check(item, "effective", again, "effective clusters")
+            self._check(item, {"effective": float(contrasts.effective_size(means.size, rho))})
             return _TTest(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
-    def _retest(self, item: Measurement, test: _TTest, value: float | None, *, tested: bool = True) -> dict[str, Any]:
-        """Compare standard error, df, p and, on the aggregate, equivalence with the stated ones."""
-        stated, again = item.detail, dict[str, Any]()
-        numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
-        for words, name, number in numbers if tested else ():
-            again[name] = self._check(item, name, number, words)
+    def _retest(self, item: Measurement, test: _TTest, *, tested: bool = True) -> Measurement:
+        """Recompute standard error, degrees of freedom, p and, on the aggregate, equivalence."""
+        value = item.value
+        if tested:
+            item = self._check(item, {"se": test.se, "df": test.df, "p": test.p(value)})
         if value is None or item.labels["dimension"] != AGGREGATE or item.name in ("lofo.contrast", "judges.contrast"):
-            return again
-        near, clusters = stated.get("p_equivalence_at", {}), int(stated["clusters"])
+            return item
+        near, clusters = item.detail.get("p_equivalence_at", {}), int(item.detail["clusters"])
 
         def p(margin: float) -> float:
             return equivalence_p(value, test.se, test.df, clusters, margin)
 
-        again["p_equivalence"] = self._check(item, "p_equivalence", p(self.rules.margin), "p of equivalence")
+        item = self._check(item, {"p_equivalence": p(self.rules.margin)})
         called = f"p of equivalence of the {_describe(item)} at the margin"
         margins = {f"{rules.margin:g}": rules.margin for rules in other_margins(self.rules).values()}
-        again["p_equivalence_at"] = {
-            name: self.found.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()
-        }
-        return again
+        again = {name: self.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()}
+        return _with_detail(item, {"p_equivalence_at": again})
 
     def _interval(self, item: Measurement, test: _TTest) -> Measurement:
         half = test.half(0.5 + self.study.level / 2)
         low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
-        return self._bounds(item, low, high)
-
-    def _bounds(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
-        """Return the measurement with these interval ends, and record a difference from the stated ones."""
-        low = self.found.compare(f"lower end of the {_describe(item)}", item.low, low)
-        return replace(item, low=low, high=self.found.compare(f"upper end of the {_describe(item)}", item.high, high))
+        return self._check(item, {"low": low, "high": high})
 
     def _variant(self, item: Measurement) -> Measurement:
         """Recompute a contrast without a judge family or same-family judges, at equal length, or over other judges."""
-        checks, name, detail = self.found, item.name, dict(item.detail)
+        name, detail = item.name, item.detail
         if name == "lofo.contrast" and "variance" not in detail:
-            checks.assume("the other contrasts of a leader without each judge family are")
+            self.assume("the other contrasts of a leader without each judge family are")
             return item
-        if name in _GIVEN:
-            checks.assume(_GIVEN[name])
         if name != "judges.contrast":
-            self._check(item, "clusters", item.n)
+            item = self._check(item, {"clusters": item.n})
         elif item.value is None:
             return item
         # The test with the stated standard error and degrees of freedom
@@ -429,113 +413,106 @@ class Recomputation:
         if name == "lofo.contrast":
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
-                checks.assume("standard errors of contrasts without each judge family, for clusters in time order, are")
+                self.assume("standard errors of contrasts without each judge family, for clusters in time order, are")
             elif item.n < FEWEST_CLUSTERS:
                 test = _TTest(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
-            item = _with_detail(item, self._retest(item, test, item.value))
-            checks.assume("variances without each judge family, and p-values adjusted over all pairs without it, are")
+            item = self._retest(item, test)
+            self.assume("variances without each judge family, and p-values adjusted over all pairs without it, are")
             scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
         gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
         # If each agent always writes the same length, length and agent are confounded, and p is 1.
         same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
-        detail |= self._retest(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
+        item = self._retest(item, test, tested=not (same_length and detail["p"] >= 1))
         if name == "recusal.contrast":
-            return self._interval(_with_detail(item, detail), test)
+            return self._interval(item, test)
         if "slopes" in detail:
-            checks.assume("words about style are")
+            self.assume("words about style are")
         elif name == "length.contrast":
-            value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
-            if raw >= 0:
+            value, p, word = item.value or 0.0, float(item.detail["p"]), "may be length"
+            if (raw := float(detail.get("raw", -1.0))) >= 0:
                 equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
-            detail["word"] = checks.compare(f"word for the {_describe(item)}", detail.get("word"), word)
-        return _with_detail(item, detail)
+            item = self._check(item, {"word": word})
+        return item
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """Check that an adjusted p-value lies between the p-value and ``tests`` times the p-value."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        return _with_detail(item, {name: self._check(item, name, bounded, "adjusted p")})
+        return self._check(item, {name: bounded})
 
     # Measurements other than contrasts of two agents.
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
-        sums, name, checks = item.detail.get("cluster_sums"), _describe(item), self.found
+        sums, name = item.detail.get("cluster_sums"), _describe(item)
         if not sums or item.value is None:
             if item.value is not None:
-                checks.assume(f"the {name} has no cluster sums and is")
+                self.assume(f"the {name} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
         tested = contrasts.t_test(column, counts, self.study.level)
         p = float(tested.p[0])
         if item.labels.get("cell") in FALLING:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
-        if "p" in item.detail:
-            p = self._check(item, "p", p)
-        n = checks.compare(f"n of the {name}", item.n, int(counts.sum()))
-        value = checks.compare(name, item.value, float(tested.difference[0]))
-        item = self._bounds(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
-        return _with_detail(_with_value(item, value), {"p": p}, n=n)
+        stated = {"p": p} if "p" in item.detail else {}
+        low, high = (_number(float(end[0])) for end in (tested.low, tested.high))
+        value = float(tested.difference[0])
+        item = self._check(item, {"n": int(counts.sum()), "value": value, "low": low, "high": high, **stated})
+        return _with_detail(item, {"p": p, **item.detail})
 
     def _shares(self, item: Measurement) -> Measurement:
         """Recompute shares, counts and what depends on them."""
-        name, detail, checks, label = item.name, item.detail, self.found, _describe(item)
-        if name in _GIVEN:
-            checks.assume(_GIVEN[name])
+        name, detail, label = item.name, item.detail, _describe(item)
         if name == "dimension.distinct":
             tested = "p" in detail and "p_holm" in detail
             return self._adjusted(item, "p_holm", len(self.study.dimensions)) if tested else item
         if name == "terse.share":
             if (below := detail.get("below")) is None or item.value is None or not item.n:
-                checks.assume(f"the {label} is")
+                self.assume(f"the {label} is")
                 return item
-            self._check(item, "tokens", self.rules.cells.terse_tokens)
-            return replace(item, value=checks.compare(label, item.value, below / item.n))
+            return self._check(item, {"tokens": self.rules.cells.terse_tokens, "value": below / item.n})
         if name == "panel.families":
             judges = detail.get("own", {})
-            checks.compare("number of judges", item.n, len(judges))
+            self.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
                 families = {self.study.judges.get(judge) for judge in judges}
-                checks.compare(label, item.value, float(len(families)))
-            checks.assume("which judges share a family with which agents, and whether grades are missing, is")
+                item = self._check(item, {"value": float(len(families))})
+            self.assume("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
             lags, flag = detail.get("lags") or [None], detail.get("flag")
-            checks.compare(label, item.value, lags[0])
+            self.assume("the dependence of clusters that follow each other is")
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
-            self._check(item, "flagged", flagged, "flag")
-            checks.assume("the dependence of clusters that follow each other is")
-            return replace(item, detail={**detail, "flagged": flagged})
+            return self._check(item, {"value": lags[0], "flagged": flagged})
         if name == "cell.agreement":
             beside = "over a control cell and the honest records, and what each judge family sees, is"
-            checks.assume(f"{coefficient_words(item)} {beside}")
+            self.assume(f"{coefficient_words(item)} {beside}")
             if item.value is not None and (by_family := detail.get("p")):
                 alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
                 every = all(p <= alpha + TOLERANCE for p in by_family.values())
-                checks.compare(f"whether every judge family shows the {label}", detail.get("unanimous"), every)
-                return replace(item, detail={**detail, "unanimous": every})
+                return self._check(item, {"unanimous": every})
         if name == "datasheet.gate" and item.value is not None:
             failed = float(len(detail.get("failed", [])))
-            checks.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
+            self.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
-            return _with_value(item, checks.compare(f"share of the drawn cycles that {label} has", item.value, share))
+            return self._check(item, {"value": share})
         if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
             several = [kappa for kappa in kappas.values() if kappa is not None]
             value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return _with_value(item, checks.compare(label, item.value, value))
+            return self._check(item, {"value": value})
         return item
 
     def _human_contrast(self, item: Measurement) -> Measurement:
         """Recompute a human contrast from the labelled records and the judges' sums on the other cycles."""
-        checks, label, detail = self.found, _describe(item), self.labels.get(item.labels["dimension"])
+        label, detail = _describe(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
-            checks.assume(f"the {label} is")
+            self.assume(f"the {label} is")
             return item
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
@@ -552,24 +529,20 @@ class Recomputation:
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
             consecutive=self.consecutive,
         )  # fmt: skip
-        checks.compare(f"labelled cycles of the {label}", item.n, again.labelled)
-        self._check(item, "se", again.se, "standard error")
-        p = self._check(item, "p", again.p_up)
-        judges = None if again.judge_only is None else again.judge_only.estimate
-        judges = checks.compare(f"the judges' own difference in the {label}", item.detail.get("judges"), judges)
+        self.compare(f"labelled cycles of the {label}", item.n, again.labelled)
         if item.detail.get("p_graders") is not None:
-            checks.assume("whether other graders would see the same ranking is")
+            self.assume("whether other graders would see the same ranking is")
         if item.detail.get("needed") is not None:
-            checks.assume("numbers of labelled cycles needed are")
-        value = checks.compare(label, item.value, again.estimate)
-        item = _with_detail(item, {"p": p, "judges": judges}, value=value)
-        return self._bounds(item, again.low, again.high)
+            self.assume("numbers of labelled cycles needed are")
+        judges = None if again.judge_only is None else again.judge_only.estimate
+        parts = {"se": again.se, "p": again.p_up, "judges": judges, "value": again.estimate}
+        return self._check(item, parts | {"low": again.low, "high": again.high})
 
     # Relations between measurements.
 
     def _check_cells(self, items: list[Measurement]) -> list[Measurement]:
         """Recompute Holm's correction over the control cells, also without each judge family, outcomes and halos."""
-        checks, limits = self.found, self.rules.cells
+        limits = self.rules.cells
         gates = (item for item in items if item.name in ("cell.gate", "cell.drop"))
         adjusted: dict[str, float] = {}
         for members in grouped(gates, lambda item: item.labels.get("dropped")).values():
@@ -582,17 +555,16 @@ class Recomputation:
             tested, name = item.detail.get("p"), _describe(item)
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
-                checks.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
+                self.compare(f"whether the {name} is triggered", bool(item.detail.get("triggered")), triggered)
                 item = _with_detail(item, {"triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
-                p_holm = checks.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
+                p_holm = self.compare(f"p of the {name} after Holm", item.detail.get("p_holm"), p_holm)
                 flat, alpha = item.low is None, self.rules.cell_alpha
                 outcome = cell_outcome(
                     item.labels["cell"], item.value, float(tested), p_holm, flat, cells=limits, alpha=alpha
                 )
-                checks.compare(f"outcome of the {name}", str(item.detail.get("outcome")), outcome)
-                item = _with_detail(item, {"p_holm": p_holm, "outcome": outcome})
+                item = self._check(_with_detail(item, {"p_holm": p_holm}), {"outcome": str(outcome)})
             again.append(item)
         by_id = {item.id: item for item in again}
         for halo in again:
@@ -601,16 +573,16 @@ class Recomputation:
             cell, family = halo.labels["cell"], halo.detail.get("family")
             gate, drop = by_id.get(f"cell.gate[cell={cell}]"), by_id.get(f"cell.drop[cell={cell},dropped={family}]")
             if gate is not None:
-                checks.compare(f"n of the {_describe(halo)}", halo.n, gate.n)
+                self.compare(f"n of the {_describe(halo)}", halo.n, gate.n)
             if gate is not None and drop is not None and gate.value is not None and drop.value is not None:
-                checks.compare(_describe(halo), halo.value, gate.value - drop.value)
+                self.compare(_describe(halo), halo.value, gate.value - drop.value)
             elif family is not None:
-                checks.assume(f"the {_describe(halo)} is")
+                self.assume(f"the {_describe(halo)} is")
         return again
 
     def _check_drops(self, items: list[Measurement]) -> None:
         """Check that the values without each family average to the panel's, which is the mean over its judges."""
-        families, checks = self.study.families, self.found
+        families = self.study.families
         judges = self._judge_families(items) if self.complete else None
         by_id = {item.id: item for item in items}
         for original in items:
@@ -622,14 +594,14 @@ class Recomputation:
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             # With missing grades, counts may differ without one family.
             for item in there.values() if self.complete else ():
-                checks.compare(f"n of the {_describe(item)}", item.n, original.detail.get("clusters", original.n))
+                self.compare(f"n of the {_describe(item)}", item.n, original.detail.get("clusters", original.n))
             # The gate of cell A is not a mean over judges, nor is a gate that already leaves judges out.
             linear = original.name != "cell.gate" or (
                 original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
             )
             if judges is None or len(there) < len(families) or not linear:
                 if there:
-                    checks.assume(f"{called} without each judge family are")
+                    self.assume(f"{called} without each judge family are")
                 continue
             sizes = {family: sum(other == family for other in judges.values()) for family in there}
             total = sum((len(judges) - sizes[family]) * (item.value or 0.0) for family, item in there.items())
@@ -637,7 +609,7 @@ class Recomputation:
             if abs(back - number) > _BEFORE_ROUNDING:
                 first, other = _distinguish(number, back)
                 prefix = f"{_describe(original)}: the certificate says {first}"
-                checks.differences[f"{prefix}, its numbers without each judge family give {other}"] = None
+                self.differences[f"{prefix}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """Return the families of the judges in the tables; None if they cannot be determined."""
@@ -648,5 +620,5 @@ class Recomputation:
             return None
         judges = {name: self.study.judges.get(name, "unknown") for name in names}
         stated, tables = (", ".join(sorted(set(side))) for side in (self.study.families, judges.values()))
-        self.found.compare("judge families", stated, tables)
+        self.compare("judge families", stated, tables)
         return judges if stated == tables and len(self.study.families) > 1 else None

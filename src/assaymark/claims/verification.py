@@ -18,7 +18,7 @@ from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Phrase
 from assaymark.claims.orders import PairRow, row_of
-from assaymark.claims.recompute import Differences, Recomputation, StatedStudy, Verification
+from assaymark.claims.recompute import Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import SeasonClaims, decide_season
 from assaymark.claims.verdicts import KINDS, claim_type, decide
 from assaymark.errors import AssayError, InputError, Problem
@@ -254,18 +254,16 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and return the differences (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
-    checks = (_verify_season if season else _verify_study)(certificate)
-    return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
+    return (_verify_season if season else _verify_study)(certificate)
 
 
-def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_study(certificate: Mapping[str, JSON]) -> Verification:
     """Verify a certificate of a study."""
     document, measurements = _parse(certificate)
     study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
-        recomputation = Recomputation(study, rules, measurements)
-        checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
-        items = recomputation.recompute(measurements)
+        checks, claim, pairs = Recomputation(study, rules, measurements), stated.claim, [*combinations(study.agents, 2)]
+        items = checks.recompute(measurements)
         checks.assume("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
         index = rule.index(items, study.families, study.agents, study.dimensions, tests)
@@ -289,12 +287,12 @@ def _verify_study(certificate: Mapping[str, JSON]) -> Differences:
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
         checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
         checks.compare_verdicts(stated, verdict)
-        return checks
+        return checks.result
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
 
-def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
+def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     """Verify a certificate of a season."""
     try:
         stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
@@ -312,10 +310,9 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
         # Totals and derived measurements have no tables here, nor do pairs outside the claim.
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
-        recomputation = Recomputation(study, season.rules, items, bare)
-        checks, claim = recomputation.found, stated.verdict.claim
+        checks, claim = Recomputation(study, season.rules, items, bare), stated.verdict.claim
         checks.assume("the rules, the judges and their families, which the hash of the plan stands for, are")
-        again = recomputation.recompute(items)
+        again = checks.recompute(items)
         for agent in claim.subjects:
             # The lowest and highest judge of the claim's agents, from their composites.
             of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
@@ -334,7 +331,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Differences:
             checks.compare("scope in the tuple", stated.claim_scope, verdict.verdict.claim.scope)
             checks.compare("kind of the claim", stated.kind, verdict.kind)
             checks.compare_verdicts(stated.verdict, verdict.verdict)
-        return checks
+        return checks.result
     except InputError:
         raise
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:

@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable, assemble, weight_problems, weight_shares
+from assaymark.metrology.scores import CallCounts, ScoreTable, table_of, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, duplicates
 from assaymark.rows import read
@@ -410,81 +409,23 @@ def score_table_of(
     order = order[chosen_rows[order]]
     ids, start, trajectory = np.unique(codes["trajectory"][order], return_index=True, return_inverse=True)
     places, first_rows, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
-    judges = tuple(names["judge"][k] for k in places)
-    usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
-    # Attributes of trajectories [N], and the mean and the first of the usable trials by judge [N, J, D].
+    judges, usable = tuple(names["judge"][k] for k in places), columns.usable[order]
     of = {name: values[order[start]] for name, values in (*codes.items(), *columns.numbers.items())}
-    first: Bools = of.get("replicate", np.ones(ids.size, dtype=np.int64)) == 1
-    slot, shape = (trajectory * len(judges) + judge)[usable], (ids.size, len(judges))
-    counts = np.bincount(slot, minlength=shape[0] * shape[1])
-    sums = [np.bincount(slot, weights=column, minlength=counts.size) for column in scores[usable].T]
-    with np.errstate(invalid="ignore"):
-        mean = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
-    lowest = np.full((counts.size, scores.shape[1]), np.nan)
-    lowest[slot[::-1]] = scores[usable][::-1]  # the lowest trial is written last
-    opening, scored = lowest.reshape(*shape, -1), counts.reshape(shape) > 0
-    full: Bools = np.asarray(scored.all(axis=1))
-    complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
-    chosen, n = np.concatenate([complete, rest]), complete.size
-
-    def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
-        """Return the names that occur in ``rows``, and every row's index among them (valid for ``rows`` only)."""
-        used = np.unique(of[name][rows])
-        return tuple(names[name][k] for k in used), np.searchsorted(used, of[name]).astype(np.int64)
-
-    agents, agent = names_of("agent", np.flatnonzero(first))
-    cycles = names_of("cycle" if "cycle" in codes else "cluster", chosen)
-    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else names_of("format", complete)
+    attributes = {name: (names[name], of[name]) for name in ("agent", "cluster", "cycle", "format") if name in codes}
+    attributes = {"cycle": attributes["cluster"], "format": (("",), np.zeros_like(start)), **attributes}
     makers = None
     if "agent_family" in codes:
         families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
         makers = {name: names["agent_family"][k] or name for name, k in zip(names["agent"], families, strict=True)}
-    # Each judge's calls, its aggregate in every trial [m, T] where all were usable, and its unusable replies.
-    trials, calls = dict[str, Floats](), dict[str, CallCounts]()
-    for j, name in enumerate(judges):
-        rows = judge == j
-        numbers, column = np.unique(trial[rows], return_inverse=True)
-        grid = np.full((ids.size, numbers.size), np.nan)
-        grid[trajectory[rows], column] = scores[rows] @ share  # NaN where a score is missing
-        trials[name] = grid[first & ~np.isnan(grid).any(axis=1)]
-        ok, bad = int(usable[rows].sum()), int((~usable[rows]).sum())
-        calls[name] = CallCounts(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
-    asked = np.zeros_like(scored)
-    asked[trajectory, judge] = True
-    which, whose = np.nonzero(asked & ~scored & first[:, None])
-    lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
-    return assemble(
-        n, tuple(names["trajectory"][k] for k in ids[chosen]),
-        [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
+    replies = np.bincount(judge * 2 + usable, minlength=2 * len(judges)).reshape(-1, 2).tolist()
+    return table_of(
+        trajectory, judge, columns.numbers["trial"][order], columns.scores[order], usable,
+        [names["trajectory"][k] for k in ids], attributes, of.get("replicate", np.ones_like(start)),
+        of["length"].astype(np.float64) if "length" in of else None,
         (judges, tuple(names["family"][k] for k in codes["family"][order[first_rows]]), columns.dimensions, share),
-        mean[chosen], opening[chosen], bool((counts > 1).any()),
-        _repeated_cycles(of, full, mean @ share, opening @ share, names["agent"]),
-        of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,
-        left_out=tuple(names["trajectory"][k] for k in ids[first & ~full]), digest=columns.digest(share),
-        lacking=lacking.reshape(-1, len(agents)), agent_families=makers, families_known=columns.families_known,
+        {name: CallCounts.of_rows(ok, bad) for name, (bad, ok) in zip(judges, replies, strict=True)},
+        columns.digest(share), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
-
-
-def _repeated_cycles(
-    of: Mapping[str, Ints], full: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
-) -> dict[str, tuple[Floats, ...]]:
-    """Return the aggregates [R, J, 2] (mean trial, first trial) of cycles that an agent decided more than once."""
-    if "replicate" not in of:
-        return {}
-    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(full)
-    # Ties keep the order of trajectories, the first of which represents its replicate.
-    scored = scored[np.lexsort((of["replicate"][scored], cycle[scored], agent[scored]))]
-    key = np.stack([agent[scored], cycle[scored], of["replicate"][scored]])
-    fresh = np.ones(scored.size, dtype=bool)
-    fresh[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
-    scored, key = scored[fresh], key[:, fresh]
-    starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
-    aggregates = np.stack([mean[scored], opening[scored]], axis=-1)
-    by_agent: dict[int, list[Floats]] = defaultdict(list)
-    for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
-        if stop - start > 1:
-            by_agent[int(key[0, start])].append(aggregates[start:stop])
-    return {agents[code]: tuple(groups) for code, groups in by_agent.items()}
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:

@@ -109,7 +109,7 @@ def _by_draws(
     checks.probability(source, "level", level)
     checks.integer(source, "resamples", resamples, least=1)
     tests = bootstrap_tests if source == "bootstrap_contrast" else flip_tests
-    return to_contrast(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
+    return to_contrast(tests([(sums, counts)], resamples, rng, level, True)[0], 0, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +182,8 @@ Parts = Sequence[tuple[Floats, Ints]]
 
 
 def bootstrap_tests(
-    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
-    leading: int | None = None,
-) -> list[TestSet]:  # fmt: skip
+    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float = 0.95, intervals: bool = False
+) -> list[TestSet]:
     """Compute `bootstrap_contrast` of several pairs (cluster sums [G, K], sizes [G]) with equal G, on common draws."""
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
@@ -218,13 +217,12 @@ def bootstrap_tests(
         return list(percentile_ends(np.concatenate(list(parts), axis=1), mass_of_all, level))
 
     method = f"cluster bootstrap, {'multinomial:' if mass_of_all is None else 'exact: all'} {size} resamples"
-    return _split(parts, p, f"{method} of {g} clusters", intervals, leading, ends)
+    return _split(parts, p, f"{method} of {g} clusters", ends if intervals else None)
 
 
 def flip_tests(
-    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
-    leading: int | None = None,
-) -> list[TestSet]:  # fmt: skip
+    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float = 0.95, intervals: bool = False
+) -> list[TestSet]:
     """Compute `sign_flip` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
@@ -270,20 +268,17 @@ def flip_tests(
 
     method = f"sign flip, exact: all {2**g}" if exact else f"sign flip, drawn: {resamples}"
     p = hits / total if exact else (hits + 1) / total
-    return _split(parts, p, f"{method} patterns of {g} clusters", intervals, leading, ends)
+    return _split(parts, p, f"{method} patterns of {g} clusters", ends if intervals else None)
 
 
 def _split(
-    parts: Parts, p: Floats, method: str, intervals: Sequence[bool], leading: int | None,
-    ends: Callable[[Floats, Ints], Sequence[Floats]],
-) -> list[TestSet]:  # fmt: skip
-    """Split the p-values of all columns into each pair's tests, with ``ends`` where intervals are requested."""
+    parts: Parts, p: Floats, method: str, ends: Callable[[Floats, Ints], Sequence[Floats]] | None
+) -> list[TestSet]:
+    """Split the p-values of all columns into each pair's tests, with intervals if there are ``ends``."""
     tests, start = [], 0
-    for (sums, counts), interval in zip(parts, intervals, strict=False):
+    for sums, counts in parts:
         width = sums.shape[1]
-        low, high = np.full((2, width), np.nan)
-        if interval:
-            low[:leading], high[:leading] = ends(sums[:, :leading], counts)
+        low, high = ends(sums, counts) if ends else np.full((2, width), np.nan)
         difference = snap_to_zero(sums.sum(axis=0) / counts.sum())
         tests.append(TestSet(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width

@@ -15,14 +15,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
-from assaymark.metrology.bootstrap import intraclass
+from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import noncentral_tail
 from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
-from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
+from assaymark.metrology.kappa import contingency, round_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.reliability import random_judges
 from assaymark.protocol import SCALE, Coefficient, Scale
@@ -556,53 +555,41 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     if n < FEWEST_DOUBLE:
         reason = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
         return number(make, "human.agreement", labels, None, count, method, state=reason)
-    pairs = list(combinations(range(len(people.graders)), 2))
-    both = {pair: ~np.isnan(values[:, pair]).any(axis=1) for pair in pairs}
-    both = {pair: there for pair, there in both.items() if there.any()}
-    named = {pair: f"{people.graders[pair[0]]}|{people.graders[pair[1]]}" for pair in both}
-    tables = {pair: values[there][:, pair] for pair, there in both.items()}
-    if min(map(len, tables.values())) < FEWEST_DOUBLE:  # too few records per pair: treat graders as interchangeable
-        rows = np.concatenate([part for table in tables.values() for part in (table, table[:, ::-1])])
-        both = {(0, 0): np.concatenate([np.tile(codes[there], 2) for there in both.values()])}
-        tables, named = {(0, 0): rows}, {(0, 0): "people|people"}
+    graded = dict[str, tuple[Floats, Ints]]()  # the grades of each pair of people [n, 2], and their clusters
+    for a, b in combinations(range(len(people.graders)), 2):
+        if (both := ~np.isnan(values[:, [a, b]]).any(axis=1)).any():
+            graded[f"{people.graders[a]}|{people.graders[b]}"] = values[both][:, [a, b]], codes[both]
+    if min(len(rows) for rows, _ in graded.values()) < FEWEST_DOUBLE:  # too few per pair: people are interchangeable
+        rows = np.concatenate([part for rows, _ in graded.values() for part in (rows, rows[:, ::-1])])
+        graded = {"people|people": (rows, np.concatenate([np.tile(places, 2) for _, places in graded.values()]))}
         method += ", over both orders of all pairs"
-    else:
-        both = {pair: codes[there] for pair, there in both.items()}
-
-    def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
+    # Each pair on all clusters, then without each [1 + G]; a pair without records is left out of the mean.
+    form: Coefficient = "kappa" if by_kappa else "icc"
+    detail: dict[str, Any] = {"pairs": {}, "coefficient": form, "tables" if by_kappa else "sums": {}, "icc": None}
+    by_pair, sizes, correlations, groups = [], [], [], np.unique(codes)
+    for name, (rows, places) in graded.items():
+        at = np.searchsorted(groups, places)
+        sums = raw = KappaSums.of(rows[:, :, None], at, groups.size, [(0, 1)], 0.0, "icc")
         if by_kappa:
-            a, b = people.rated(rows).T
+            rated = people.rated(rows)
+            sums = KappaSums.of(rated[:, :, None], at, groups.size, [(0, 1)])
             levels = len(people.cuts) + 1 if people.cuts else int(people.scale[1] - people.scale[0]) + 1
-            cells = contingency(a, b, levels)
-            try:
-                return kappa_of_table(cells), cells.tolist()
-            except NotMeasurableError:
-                return None, cells.tolist()
-        a, b = rows.T
-        sums = [float(len(rows)), *(float(total) for total in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
-        value = float(intraclass(*sums))
-        return (None if math.isnan(value) else value), sums
-
-    def mean(left_out: int | None) -> float:
-        parts = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
-        each = [coefficient_of(rows)[0] for rows in parts if len(rows)]
-        return math.nan if not each or None in each else float(np.mean([value for value in each if value is not None]))
-
-    overall, groups = mean(None), np.unique(codes).tolist()
-    drops = np.array([mean(g) for g in groups])
+            detail["tables"][name] = contingency(rated[:, 0], rated[:, 1], levels).tolist()
+        else:
+            (detail["sums"][name],) = raw.of_pairs(0)
+        left = estimates.leave_out(sums.columns[:, 0].T).T
+        by_pair.append(sums.kappas(left[:, None])[0, 0])
+        sizes.append(left[0])
+        detail["pairs"][name] = None if math.isnan(by_pair[-1][0]) else float(by_pair[-1][0])
+        correlations.append(raw.points()[0])
+    there = np.array(sizes) > 0
+    overall, *drops = (np.where(there, by_pair, 0.0).sum(axis=0) / there.sum(axis=0)).tolist()
     ends = None
-    if len(groups) > 1 and not math.isnan(overall) and not np.isnan(drops).any():
-        estimate = jackknife_estimate(overall, drops, people.level)
+    if drops and not np.isnan([overall, *drops]).any():
+        estimate = jackknife_estimate(overall, np.array(drops), people.level)
         ends = (estimate.low, estimate.high)
-    each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
-    detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
-    detail["coefficient"] = "kappa" if by_kappa else "icc"
-    detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
-    # Mean ICC(A,1) of pairs of people.
-    coefficients = [
-        float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables.values() for a, b in (x.T,)
-    ]
-    detail["icc"] = None if any(map(math.isnan, coefficients)) else float(np.mean(coefficients))
+    if None not in correlations:  # the mean ICC(A,1) of pairs of people
+        detail["icc"] = float(np.mean([value for value in correlations if value is not None]))
     return number(
         make, "human.agreement", labels, overall, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,

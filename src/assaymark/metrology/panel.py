@@ -29,7 +29,7 @@ from assaymark.metrology.contrasts import (
 )  # fmt: skip
 from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
-from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable
+from assaymark.metrology.scores import CallCounts, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import TOLERANCE
 from assaymark.protocol import Study
@@ -325,10 +325,8 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     """Compute the `Panel` of a table from its sums; its ``table`` has names and counts, but no rows."""
     layout, none, judges = sums.layout, np.empty(0, dtype=np.int64), len(sums.layout.judges)
     present, place = np.unique(sums.places, return_inverse=True)
-    calls = {
-        judge: CallCounts(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
-        for judge, (ok, bad) in zip(layout.judges, sums.calls.tolist(), strict=True)
-    }
+    counted = zip(layout.judges, sums.calls.tolist(), strict=True)
+    calls = {judge: CallCounts.of_rows(usable, missing) for judge, (usable, missing) in counted}
     table = ScoreTable(
         cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,  # only the number of trajectories is used
         tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,
@@ -554,6 +552,6 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
-            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
+            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng)
             p_values[name][[*some]] = [test.p for test in tests]
     return p_values

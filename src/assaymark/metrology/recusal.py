@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import holm, moderate, pair_list, pairs_of, serial_tests
+from assaymark.metrology.contrasts import difference_moments, holm, moderate, pair_list, pairs_of, serial_tests
 from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
 from assaymark.plan import TOLERANCE
 from assaymark.quantiles import t_quantile
@@ -183,15 +183,11 @@ class RecusalFit:
 
 def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[PairTest]:
     """Test every pair on its cluster differences [G, pairs] (NaN if not identified), exchangeable or in time order."""
-    defined = ~np.isnan(gaps)
-    counts = defined.sum(axis=0)
     if consecutive:
-        serial = serial_tests(gaps, effects)
+        serial, counts = serial_tests(gaps, effects), np.count_nonzero(~np.isnan(gaps), axis=0)
         return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
-    means = np.where(defined, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    squares = np.square(np.where(defined, gaps - means, 0.0)).sum(axis=0)
-    moderated = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
-    return recusal_tests(counts, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
+    moderated = moderate(*difference_moments(gaps), effects, borrow)
+    return recusal_tests(moderated.clusters, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
 
 
 @lru_cache(maxsize=1024)

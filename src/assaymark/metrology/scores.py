@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.estimates import excess_replies, missing_shares
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.estimates import excess_replies, group_sums, missing_shares
 from assaymark.plan import MissingLimits
 from assaymark.protocol import SCALE, Scale, scale_words
-from assaymark.records import AGGREGATE, Decision, Judgment
+from assaymark.records import AGGREGATE, Decision, Judgment, grouped
 
 # Conversion of judgments to arrays: the trajectories that every judge scored, and their scores.
 
@@ -33,6 +33,11 @@ class CallCounts:
     invalid: int
     refused: int
     reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_rows(cls, usable: int, missing: int) -> CallCounts:
+        """Count the rows of a table, of which some lack a score."""
+        return cls(usable, missing, 0, {MISSING_SCORE: missing} if missing else {})
 
     @property
     def total(self) -> int:
@@ -157,8 +162,8 @@ def score_table(
     records = list(decisions)
     by_id = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    ids = Counter(decision.record_id for decision in records)
-    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
+    times = Counter(decision.record_id for decision in records)
+    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(times.items()) if k > 1]
     problems = [
         *_judgment_problems(calls, by_id, scale),
         *(twice + _ambiguous([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
@@ -170,76 +175,109 @@ def score_table(
     if problems:
         raise InputError("judgments", problems)
     families, share = {call.judge: call.family for call in calls}, weight_shares(dimensions, weights)
-    order = tuple(sorted(families))
-    # Usable scores [D] by (trajectory, judge), then by trial; calls are sorted by trial.
-    trials: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
-    for call in calls:
-        if call.status == "ok":
-            trials[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
-    trials = dict(trials)
-    first = {key: decision for key, decision in sorted(by_id.items()) if decision.replicate == 1}
-    scored = {key: sum((key, judge) in trials for judge in order) for key in first}
-    complete = [key for key in first if scored[key] == len(order)]
-    keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
-    rows, n = [first[key] for key in keys], len(complete)
-    agents = _index([d.agent.id for d in rows], {decision.agent.id for decision in first.values()})
-    groups = (agents, *map(_index, ([d.cycle for d in rows], [d.cluster for d in rows], [d.format for d in rows[:n]])))
-    if lacks := [key for key in keys if lengths is not None and key not in lengths]:
-        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in lacks])
-    # Mean over the usable trials, and the first one, [n, J, D]; NaN if a judge has none.
-    none = {0: np.full(len(dimensions), np.nan)}
-    mean, opening = (
-        np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
-            len(keys), len(order), len(dimensions)
-        )
-        for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls are sorted by trial
-    )
-    # Outcomes of each judge's calls, and its aggregate in every trial [m, T] if all of its trials were usable.
-    aggregates, counted = dict[str, Floats](), dict[str, CallCounts]()
-    for judge in order:
-        own_calls = [call for call in calls if call.judge == judge]
-        status = Counter(call.status for call in own_calls)
-        reasons = Counter(call.reason or "no reason recorded" for call in own_calls if call.status != "ok")
+    ids, judges = sorted(by_id), sorted(families)
+    ordered, ok = [by_id[key] for key in ids], [call.status == "ok" for call in calls]
+    attributes = {
+        "agent": [decision.agent.id for decision in ordered], "cycle": [decision.cycle for decision in ordered],
+        "cluster": [decision.cluster for decision in ordered], "format": [decision.format for decision in ordered],
+    }  # fmt: skip
+    nothing, counted = [np.nan] * len(dimensions), dict[str, CallCounts]()
+    for judge, own in grouped(calls, lambda call: call.judge).items():
+        status = Counter(call.status for call in own)
+        reasons = Counter(call.reason or "no reason recorded" for call in own if call.status != "ok")
         counted[judge] = CallCounts(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
-        numbers = sorted({call.trial for call in own_calls})
-        full = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
-        values = [[float(graded[t] @ share) for t in numbers] for graded in full]
-        aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
-    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
-    lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
+    table = table_of(
+        _codes(ids, [call.trajectory for call in calls]), _codes(judges, [call.judge for call in calls]),
+        np.array([call.trial for call in calls]),
+        np.array([[call.scores[name] for name in dimensions] if usable else nothing
+                  for call, usable in zip(calls, ok, strict=True)], dtype=np.float64),
+        np.array(ok, dtype=bool), ids,
+        {name: (names := sorted(set(values)), _codes(names, values)) for name, values in attributes.items()},
+        np.array([decision.replicate for decision in ordered], dtype=np.int64),
+        None if lengths is None else np.array([lengths.get(key, np.nan) for key in ids], dtype=np.float64),
+        (tuple(judges), tuple(families[judge] for judge in judges), dimensions, share),
+        {judge: counted[judge] for judge in judges}, "",
+        agent_families={decision.agent.id: decision.agent.family for decision in records},
+    )  # fmt: skip
     digest = hashlib.sha256()
     for call in calls:
         scores = sorted(call.scores.items())
         digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
-    for row in rows:
+    for row in (by_id[key] for key in table.grades.trajectories):
         digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
-    return assemble(
-        n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
-        any(len(graded) > 1 for graded in trials.values()), _repeats(by_id.values(), order, trials, share),
-        None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64), trials=aggregates,
-        calls=counted, left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
-        agent_families={d.agent.id: d.agent.family for d in records},
-        lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
-    )  # fmt: skip
+    return replace(table, digest=digest.hexdigest()[:16])
 
 
-def assemble(
-    n: int, trajectories: tuple[str, ...], groups: Sequence[tuple[tuple[str, ...], Ints]],
-    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
-    repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
+def table_of(
+    trajectory: Ints, judge: Ints, trial: Ints, scores: Floats, usable: Bools, ids: Sequence[str],
+    attributes: Mapping[str, tuple[Sequence[str], Ints]], replicate: Ints, lengths: Floats | None,
+    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], calls: Mapping[str, CallCounts],
+    digest: str, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
-    """Build the table from records of which the first ``n`` are complete; ``many``: some judge has several trials."""
-    (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
-    counts = None if lengths is None else lengths[n:]
-    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], counts,
-                  mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
+    """Build the table from rows [N] in the order of trajectory, judge and trial, and the attributes of trajectories [T]
+    in the order of their ``ids``: names, and the index of each trajectory's name."""
+    judges, _, _, weights = panel
+    first, shape, width = replicate == 1, (len(ids), len(judges)), scores.shape[1]
+    # The mean and the first of the usable trials by judge [T, J, D]; NaN without one.
+    slot = (trajectory * len(judges) + judge)[usable]
+    counts = np.bincount(slot, minlength=shape[0] * shape[1])
+    with np.errstate(invalid="ignore"):
+        mean = group_sums(scores[usable], slot, counts.size) / counts[:, None]
+    lowest = np.full_like(mean, np.nan)
+    lowest[slot[::-1]] = scores[usable][::-1]  # the first trial is written last
+    mean, opening, scored = mean.reshape(*shape, width), lowest.reshape(*shape, width), counts.reshape(shape) > 0
+    full: Bools = np.asarray(scored.all(axis=1))
+    complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
+    chosen, many = np.concatenate([complete, rest]), bool((counts > 1).any())
+    if lengths is not None and (lacks := chosen[np.isnan(lengths[chosen])]).size:
+        raise InputError("lengths", [Problem(ids[k], "no token count for this trajectory") for k in lacks])
+
+    def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+        """Return the names that occur in ``rows``, and every trajectory's index among them (valid in ``rows`` only)."""
+        names, codes = attributes[name]
+        used = np.unique(codes[rows])
+        return tuple(names[k] for k in used), np.searchsorted(used, codes).astype(np.int64)
+
+    (agents, agent), (cycles, cycle) = names_of("agent", np.flatnonzero(first)), names_of("cycle", chosen)
+    (clusters, cluster), (formats, format_) = names_of("cluster", chosen), names_of("format", complete)
+    trials = dict[str, Floats]()  # each judge's aggregate in every trial [m, T] where all were usable
+    for j, name in enumerate(judges):
+        rows = judge == j
+        numbers, column = np.unique(trial[rows], return_inverse=True)
+        grid = np.full((len(ids), numbers.size), np.nan)
+        grid[trajectory[rows], column] = np.where(usable[rows], scores[rows] @ weights, np.nan)
+        trials[name] = grid[first & ~np.isnan(grid).any(axis=1)]
+    asked = np.zeros(shape, dtype=bool)
+    asked[trajectory, judge] = True
+    which, whose = np.nonzero(asked & ~scored & first[:, None])
+    lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
+    # The aggregates [R, J, 2] (mean trial, first trial) of cycles that an agent decided more than once. Ties keep the
+    # order of trajectories, the first of which represents its replicate.
+    repeats: dict[str, tuple[Floats, ...]] = {}
+    if full.any() and replicate.max() > 1:
+        (deciders, decider), (_, when) = attributes["agent"], attributes["cycle"]
+        key = np.stack([decider[full], when[full], replicate[full]], axis=1)
+        distinct, at = np.unique(key, axis=0, return_index=True)
+        aggregates = np.stack([mean[full][at] @ weights, opening[full][at] @ weights], axis=-1)
+        starts = np.flatnonzero(np.diff(distinct[:, :2], axis=0, prepend=-1).any(axis=1))
+        for code, group in zip(distinct[starts, 0].tolist(), np.split(aggregates, starts[1:]), strict=True):
+            if len(group) > 1:
+                repeats[deciders[code]] = (*repeats.get(deciders[code], ()), group)
+
+    def grades(rows: Ints) -> Grades:
+        values, keys = mean[rows], tuple(ids[k] for k in rows)
+        return Grades(
+            values, agent[rows], cycle[rows], cluster[rows], keys, None if lengths is None else lengths[rows],
+            values if many else None, opening[rows] if many else None,
+        )  # fmt: skip
+
+    whole = grades(complete)
     return ScoreTable(
-        trajectories[:n], agents, agent[:n], cycles, cycle[:n], clusters, cluster[:n], formats, format_[:n], *panel,
-        mean[:n], replicates=panel_replicates(repeats, [0] * mean.shape[1]),
-        lengths=None if lengths is None else lengths[:n],
-        mean=mean[:n] if many else None, first=first[:n] if many else None, repeats=repeats if many else None,
-        incomplete=rest if len(trajectories) > n else None, **fields,
+        whole.trajectories, agents, whole.agent, cycles, whole.cycle, clusters, whole.cluster, formats,
+        format_[complete], *panel, whole.values, trials, panel_replicates(repeats, [0] * len(judges)), calls,
+        whole.lengths, tuple(ids[k] for k in np.flatnonzero(first & ~full).tolist()), digest, whole.mean, whole.first,
+        repeats if many else None, grades(rest) if rest.size else None, lacking.reshape(len(judges), -1), **fields,
     ).frozen()  # fmt: skip
 
 
@@ -254,37 +292,10 @@ def panel_replicates(
     }
 
 
-Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
-
-
-def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
-    """Average the usable trials of one judge on one trajectory."""
-    first, *rest = trials.values()
-    return np.mean([first, *rest], axis=0) if rest else first
-
-
-def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, ...], Ints]:
-    """Return the sorted distinct values, and the index of each value among them."""
-    names = tuple(sorted({*values, *also}))
+def _codes(names: Sequence[str], values: Iterable[str]) -> Ints:
+    """Return the index of each value among the names."""
     place = {name: k for k, name in enumerate(names)}
-    return names, np.array([place[value] for value in values], dtype=np.int64)
-
-
-def _repeats(
-    decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
-) -> dict[str, tuple[Floats, ...]]:
-    """Return by agent the aggregates [R, J, 2] (mean trial, first trial) of cycles decided more than once."""
-    groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
-    for decision in sorted(decisions, key=lambda d: d.record_id):
-        graded = [trials.get((decision.record_id, judge)) for judge in judges]
-        if graded and all(graded):
-            scores = np.array([(_mean_trial(trial), next(iter(trial.values()))) for trial in graded if trial]) @ weights
-            groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
-    by_agent: dict[str, list[Floats]] = defaultdict(list)
-    for (agent, _), scores_of in sorted(groups.items()):
-        if len(scores_of) > 1:
-            by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
-    return {agent: tuple(pairs) for agent, pairs in by_agent.items()}
+    return np.array([place[value] for value in values], dtype=np.int64)
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 from markupsafe import Markup
 
 from assaymark.records import Level, Measurement, content_id, grouped, measurement_id
-from assaymark.report.charts.canvas import JudgeWords
+from assaymark.report.charts.canvas import HALF, MID, NARROW, Draw, JudgeWords, text_alternative, view
 from assaymark.report.charts.paths import Brush
 from assaymark.report.text import KnownValue, as_text, estimate, known
 from assaymark.text import count
@@ -283,13 +283,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure for a screen, a phone and perhaps a tablet, with the question that it answers and its caption."""
+    """A figure for a screen, a phone and perhaps a tablet, with the question that it answers and its caption. Without a
+    drawing its caption is the reason why there is none."""
 
     kind: ClassVar = "figure"
     title: str
     caption: str
-    wide: str
-    narrow: str
+    wide: str = ""
+    narrow: str = ""
     table: Table | None = None  # its numbers, unless a table is next to it
     values: Table | None = None  # the rows of its file, if there is no table below it
     judges: tuple[JudgeWords, ...] = ()  # the judges in it, if there are several
@@ -298,11 +299,33 @@ class Figure:
     data: str = ""  # a file of what it draws
     scales: tuple[str, str] | None = None  # the words for its linear and its logarithmic axis
     mid: str = ""
+    draw: Draw | None = None  # draws it again as a part of a larger picture
+    desc: str = ""  # its text alternative
 
     @property
     def rows(self) -> Table | None:
         """The table of values that is saved with the figure."""
         return self.values or self.table
+
+
+def plot(
+    name: str, title: str, caption: str, draw: Draw, desc: str = "", table: Table | None = None,
+    values: Table | None = None, *, alt: str = "", width: float = HALF, tablet: bool = False,
+    judges: tuple[JudgeWords, ...] = (), **more: Any,
+) -> Figure:  # fmt: skip
+    """A figure drawn at its ``width``, for a phone and perhaps for a ``tablet``; at the width of a phone one drawing is
+    for every screen. ``alt`` is the title of the drawing if the question of the figure is another; the words of the
+    ``judges`` describe it if ``desc`` does not."""
+    desc, kinds = desc or text_alternative(judges), {"wide": width, "narrow": NARROW}
+    if width == NARROW:
+        kinds = {"both": NARROW}
+    elif tablet:
+        kinds["mid"] = MID
+    wide, *others = (view(name, alt or title, desc, draw, kind, size) for kind, size in kinds.items())
+    narrow, mid = (*others, "", "")[:2]
+    return Figure(
+        title, caption, wide, narrow, table, values, judges, **{"mid": mid, "draw": draw, "desc": desc, **more}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +427,11 @@ class CardList:
     filters: tuple[Filter, ...]
     search: str
     id: str
+
+
+def beside(*blocks: Block, style: Literal["duo", "tri", "talk", "small3"] = "duo") -> Columns:
+    """Blocks side by side, each in a column of its own."""
+    return Columns(tuple((block,) for block in blocks), style)
 
 
 Block: TypeAlias = (Prose | ClaimQuote | ClaimList | Table | Figure | Panels | Terms | Items | Passage | Group

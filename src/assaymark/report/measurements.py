@@ -7,7 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, Linked, Page, PageRow, Table, chained, row_bytes, row_filters
+from assaymark.report.charts.canvas import WIDE
 from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import Frame, by_file, paginate, with_pager
 from assaymark.report.records.calls import Lineage
@@ -210,10 +211,12 @@ def evidence_section(index: RunIndex) -> b.Section:
             texts.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
             rows.append((title, *(words for _, words in cells), n))
         title = "Share of numbers in each state, overall and by agent"
-        wide, narrow = bar_table("states", columns, bars, title, "; ".join(texts))
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
         table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
-        figure = b.Figure("Where do the numbers come from?", caption, wide, narrow, table)
+        figure = b.plot(
+            "states", "Where do the numbers come from?", caption, partial(bar_table, columns, bars, "numbers", True),
+            "; ".join(texts), table, alt=title, width=WIDE,
+        )  # fmt: skip
         blocks = [figure, b.Items(tuple(meanings), "defs")]
         share = {state: value for state, (value, _) in overall.items()}
         traced = sum(value for state, value in share.items() if state not in _LOOSE)
@@ -224,14 +227,14 @@ def evidence_section(index: RunIndex) -> b.Section:
             f"agent had, {loose if share['in_context'] else ''}{percent(share['not_found'] + share[BEFORE])} were not "
             f"found, and {against} it."
         )
-    partial = (
+    incomplete = (
         "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
         "It then counts as not found and never as contradicted, so few contradictions are no praise there."
     )
     way = Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
     return b.Section(
         "evidence", "Do the numbers in the rationales hold?", answer,
-        (*blocks, *b.notes([*_side_measures(index), partial, way if evidence else ""])),
+        (*blocks, *b.notes([*_side_measures(index), incomplete, way if evidence else ""])),
     )  # fmt: skip
 
 

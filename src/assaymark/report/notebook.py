@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
@@ -15,7 +16,7 @@ from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, preference_plots, profile_lines, sensitivity_plots
+from assaymark.report.datasheet.pages import NO_SKETCH, chips, judge_figures, profile_lines
 from assaymark.report.datasheet.reading import comparable, index_sheets
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
@@ -144,7 +145,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     """Every judge by name: profile, summary, and folded figures, which only the first four judges have."""
     for at, sheet in enumerate(sorted(sheets, key=lambda sheet: sheet.judge)):
         others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
-        this, peers = index_sheets([sheet])[0], index_sheets(others)[:PEERS]
+        this = index_sheets([sheet])[0]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
         yield " ".join(map(in_words, profile_lines(this)))
         sketch = chips(this)
@@ -152,10 +153,9 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Collapsed("By which rules", (Grid(("Axis", "Rule"), rules),))
-        drawn = (this, *peers)
-        plots = (*preference_plots(this, drawn), *sensitivity_plots(this, drawn)) if at < _DRAWN else ()
+        plots = chain(*judge_figures(this, index_sheets(others))) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
-            drawing(figure, *_STYLES) if (figure := plot.figure) else f"{plot.title} {plot.caption}" for plot in plots
+            drawing(plot, *_STYLES) if plot.wide else f"{plot.title} {plot.caption}" for plot in plots
         )
         if len(sheets) == 1:
             yield from figures

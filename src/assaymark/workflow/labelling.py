@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.importers.scores import ScoresRead
-from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
+from assaymark.judging import anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
 from assaymark.metrology.columns import ScoreColumns, score_table_of
 from assaymark.metrology.comparisons import Comparisons
@@ -186,7 +186,8 @@ def open_labelling(
         raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
     if draw is None or changed:
         size = len(draw.units) if draw is not None and number is None else number
-        draw = draw_cycles(folder, size, now, seed=draw.seed if draw is not None and seed is None else seed)
+        seed = draw.seed if draw is not None and seed is None else seed
+        draw = draw_cycles(folder, size, now, seed, frame=texts.frame)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
     if sheets is not None and graders is None and gold is None:
@@ -436,15 +437,13 @@ class Texts:
 
 def _record_texts(folder: RunFolder) -> Texts:
     frame, store = frame_of(folder), Store(folder)
-    decisions, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
-    rubric: Rubric = find_rubric("v1.0")
-    if STUDY.holds(folder):
-        locked = open_locked(folder)
-        study, rubric = locked.study, locked.rubric
-        for judge in study.judges:
-            judges.append(Agent(judge.name, judge.family, model=judge.model.partition("/")[2]))
-        keep, rules = study.records.keep_names, study.inference
-    people = [*{decision.agent.id: decision.agent for decision in decisions}.values(), *judges]
+    locked, decisions = open_locked(folder) if STUDY.holds(folder) else None, store.read(DECISIONS)
+    people = [*{decision.agent.id: decision.agent for decision in decisions}.values()]
+    rubric, keep, rules = find_rubric("v1.0"), tuple[str, ...](), Inference()
+    if locked is not None:
+        judges, keep, rules = locked.study.judges, locked.study.records.keep_names, locked.study.inference
+        people += (Agent(judge.name, judge.family, judge.model.partition("/")[2]) for judge in judges)
+        rubric = locked.rubric
     names = blinding_names(people)
     context_of = {decision.record_id: decision.context_id for decision in decisions}
 
@@ -468,7 +467,7 @@ def _record_texts(folder: RunFolder) -> Texts:
     )
 
     def judged() -> Comparisons | None:
-        return Comparisons.of_table(Scores.of(store, locked).honest, locked.study) if STUDY.holds(folder) else None
+        return None if locked is None else Comparisons.of_table(Scores.of(store, locked).honest, locked.study)
 
     asked = rubric.scale, questions, rubric.instructions or ""
     return Texts(frame, *asked, names, _plain(people, names), show, rules, judged)
@@ -600,10 +599,11 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
 
 
 def draw_cycles(
-    folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
-) -> Draw:
+    folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None,
+    frame: SamplingFrame | None = None,
+) -> Draw:  # fmt: skip
     """Draw cycles of a run or a checked table for people to grade, and store the draw; defaults are the plan's."""
-    frame = frame_of(folder)
+    frame = frame or frame_of(folder)
     if frame.graded:
         problem = "people's grades are in the table already; a sample is drawn before the first grade"
         raise InputError(str(folder.path), [Problem("human", problem)])

@@ -385,14 +385,14 @@ def checked_rubric(
     agents = sorted({decision.agent.id for decision in decisions})
     problems = [*_unknown("records.agents", "agent", study.records.agents or (), agents)]
     for at, agent in enumerate(study.agents):
-        problems += agent_problems(f"agents.{at}", agent, models)
+        problems += model_problems(f"agents.{at}", agent, models, "agent")
     dated = None if study.substrate is None else study.substrate.date_probe.model
     if dated is not None and (unknown := unknown_model(dated, models)) is not None:
         problems.append(Problem("substrate.date_probe.model", unknown))
     for at, judge in enumerate(study.judges):
-        problems += judge_problems(f"judges.{at}", judge, models)
+        problems += model_problems(f"judges.{at}", judge, models, "judge")
     if study.stability.probe is not None:
-        problems += judge_problems("stability.probe", study.stability.probe, models)
+        problems += model_problems("stability.probe", study.stability.probe, models, "judge")
     for at, judge in enumerate(study.judges):
         if judge.human and not graders:
             problem = "a human grader, but no grades were imported; run: assaymark import human"
@@ -524,14 +524,35 @@ def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
     return None if models is None or name in models else str(UnknownNameError("model", name, tuple(models)))
 
 
-def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """Yield the problems of an agent, each located below ``place`` in the plan."""
-    built_in, unfit = reference_agents(), "cannot decide; built-in models that can"
-    problems = list(_model_problems(place, agent, models, agent_argument_problems, built_in, unfit))
-    yield from problems
-    if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in problems):
-        settings = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
-        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in settings)
+_ArgumentProblems = Callable[[str, Mapping[str, Any]], Iterable[str]]
+_ROLES: Final[Mapping[str, tuple[_ArgumentProblems, Callable[[], Iterable[str]], str]]] = {
+    "agent": (agent_argument_problems, reference_agents, "cannot decide; built-in models that can"),
+    "judge": (argument_problems, tuple, ""),
+    "judge of seasons": (
+        season_argument_problems, lambda: SEASON_PLANTED, "cannot read whole records; reference models that can",
+    ),
+}  # fmt: skip
+"""The check of a model's arguments by its role, and the built-in models that can play it, if not all can."""
+
+
+def model_problems(
+    place: str, spec: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None, role: str
+) -> Iterator[Problem]:
+    """Yield the problems of a model in a role of a plan, each located below ``place``; none for a person."""
+    wrong_arguments, built_in, unfit = _ROLES[role]
+    model, args = spec.model, spec.args
+    if isinstance(spec, JudgeSpec) and spec.human:
+        return
+    if (unknown := unknown_model(model, models)) is not None:
+        yield Problem(f"{place}.model", unknown)
+    elif unfit and model.startswith("reference/") and model not in (names := sorted(built_in())):
+        yield Problem(f"{place}.model", f"{model} {unfit}: {', '.join(names)}")
+    else:
+        problems = (*wrong_arguments(model, args), *provider_argument_problems(model, args))
+        yield from (Problem(f"{place}.args", problem) for problem in problems)
+        for name in ("seed", "temperature", "effort") if role == "agent" and is_outside(model) else ():
+            if getattr(spec, name) is not None:
+                yield Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out")
 
 
 def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
@@ -542,31 +563,3 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
         check_ready(models[agent.model])
     except ModelError as exc:
         yield Problem(f"{place}.model", str(exc))
-
-
-def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """Return the problems of a judge of single decisions; none for a person."""
-    return iter(()) if judge.human else _model_problems(place, judge, models, argument_problems)
-
-
-def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """Return the problems of a judge of seasons; none for a person."""
-    problem = "cannot read whole records; reference models that can"
-    arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, problem)
-    return iter(()) if judge.human else _model_problems(*arguments)
-
-
-def _model_problems(
-    place: str, spec: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
-    argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
-    unfit: str = "",
-) -> Iterator[Problem]:  # fmt: skip
-    """Yield the problems of a model and its arguments; a built-in model must be among ``built_in`` if given."""
-    model = spec.model
-    if (unknown := unknown_model(model, models)) is not None:
-        yield Problem(f"{place}.model", unknown)
-    elif built_in is not None and model.startswith("reference/") and model not in (names := sorted(built_in)):
-        yield Problem(f"{place}.model", f"{model} {unfit}: {', '.join(names)}")
-    else:
-        problems = (*argument_problems(model, spec.args), *provider_argument_problems(model, spec.args))
-        yield from (Problem(f"{place}.args", problem) for problem in problems)

@@ -146,14 +146,36 @@ StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], AnswerIndex, 
 
 def study_contents(folder: RunFolder) -> StudyContents:
     """Read the contents of a finished study's pages."""
-    locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
+    locked, store, sheets = open_locked(folder), tables.Store(folder), tuple(stored_datasheets(folder))
     paid: tuple[PaidView, ...] | None = None  # None if the ledger is in a database that cannot be reached
     try:
         paid = paid_views(folder)
     except LedgerError:
         if isinstance(folder.ledger, Path):
             raise
-    run = gather_run(locked, tables.Store(folder), sheets, paid)
+    study, judgments = locked.study, store.read(tables.JUDGMENTS)
+    selection = select(store.read(tables.DECISIONS), study)
+    invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
+    for judgment in judgments:
+        invalid[judgment.judge] += judgment.status != "ok"
+    anchors, outside = store.stored(tables.ANCHOR), store.stored(tables.PROBE)
+    parts: dict[Judged, Sequence[Judgment]] = {"panel": judgments, "anchors": anchors, "outside": outside}
+    titles = (
+        (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
+        for dimension in locked.rubric.dimensions
+    )
+    again = sum(bool(judgment.first_key) for judgment in judgments)
+    texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
+    run = AssayRun(
+        study, locked.plan_hash, locked.locked_at,
+        RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
+        tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
+        tuple(store.read(tables.MEASUREMENTS)), selection.honest, tuple(store.read(tables.EVIDENCE)), invalid,
+        len(judgments), again, in_flight_bound(study), planted_views(study), import_notes(selection.honest, store),
+        selection.excluded, tuple(sheet.judge for sheet in sheets),
+        tuple(item for sheet in sheets for item in sheet.measurements), *substrate_view(locked, store),
+        planted_agents(study), paid, {part: graded for part, graded in parts.items() if graded}, selection.decisions,
+    )  # fmt: skip
     return run, sheets, stored_answers(folder), None if paid is None else calls_of(folder)
 
 
@@ -163,36 +185,6 @@ def study_pages(shown: StudyContents, site: Site = ALONE, calls: Calls = "all") 
     yield from each_page(run, site, read, calls)
     if sheets:
         yield from datasheet_pages(sheets, (), study_frame(run, site), answers, read if calls == "all" else None)
-
-
-def gather_run(
-    locked: Locked, store: tables.Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
-) -> AssayRun:
-    """Collect the contents of the pages from the tables of a run."""
-    study, judgments = locked.study, store.read(tables.JUDGMENTS)
-    selection = select(store.read(tables.DECISIONS), study)
-    invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
-    for judgment in judgments:
-        invalid[judgment.judge] += judgment.status != "ok"
-    anchors, outside = store.stored(tables.ANCHOR), store.stored(tables.PROBE)
-    parts: dict[Judged, Sequence[Judgment]] = {"panel": judgments, "anchors": anchors, "outside": outside}
-    by_part = {part: graded for part, graded in parts.items() if graded}
-    titles = (
-        (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
-        for dimension in locked.rubric.dimensions
-    )
-    again = sum(bool(judgment.first_key) for judgment in judgments)
-    texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
-    return AssayRun(
-        study, locked.plan_hash, locked.locked_at,
-        RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
-        tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
-        tuple(store.read(tables.MEASUREMENTS)), selection.honest, tuple(store.read(tables.EVIDENCE)), invalid,
-        len(judgments), again, in_flight_bound(study), planted_views(study), import_notes(selection.honest, store),
-        selection.excluded, tuple(sheet.judge for sheet in sheets),
-        tuple(item for sheet in sheets for item in sheet.measurements), *substrate_view(locked, store),
-        planted_agents(study), paid, by_part, selection.decisions,
-    )  # fmt: skip
 
 
 def in_flight_bound(study: Study) -> int:

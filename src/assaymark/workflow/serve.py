@@ -31,6 +31,7 @@ from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.publish import call_progress, study_contents, study_pages
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 from assaymark.workflow.score_files import open_checked
+from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400
@@ -336,7 +337,7 @@ def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
-            sheets, agreement = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
+            sheets, agreement = sheets_of.stored_datasheets(folder), Store(folder).stored(MEASUREMENTS)
             answers = ask.stored_answers(folder)
             return sites.judges_entry(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)

@@ -201,6 +201,14 @@ def test_a_long_text_is_cut_in_its_middle_and_says_by_how_much(text):
     assert len(found.encode()) < 1000 + 100
 
 
+def test_a_long_text_is_cut_between_words():
+    text = " ".join(f"word{number:03}" for number in range(400))
+    found, _ = record_pages.fit_markup(text, 1000)
+    head, tail = re.split(r"<b .*?</b>", found)
+    assert head.split()[-1] in text.split()
+    assert tail.split()[0] in text.split()
+
+
 @given(ANY, st.integers(0, 60))
 def test_only_a_text_above_the_limit_is_cut(text, limit):
     _, left_out = record_pages.fit_markup(text, limit)

@@ -11,7 +11,8 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.charts.canvas import (
-        POINTED, Box, JudgeWords, Scale, spread_labels, spots_around, csv_text, judge_marks, label, place_labels,
+        POINTED, WIDE, Box, JudgeWords, Scale, csv_text, judge_marks, label, place_labels, spots_around, spread_labels,
+        views,
     )  # fmt: skip
     from assaymark.report.charts.datasheet import (
         PARTS, Curve, MapPoint, value_axis, curves, dots, segment, marker_style, share_map, stacks,

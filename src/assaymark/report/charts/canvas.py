@@ -101,9 +101,10 @@ def picture(
 
 
 def view(name: str, title: str, desc: str, draw: Draw, kind: str, width: float) -> str:
-    """A figure of one width."""
-    parts, height = draw(f"{name}-{kind[0]}", float(width))
-    return frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind)
+    """A figure of one width; one of kind ``both`` is the only one of its name."""
+    called = name if kind == "both" else f"{name}-{kind[0]}"
+    parts, height = draw(called, float(width))
+    return frame(called, title, desc, (width, height), parts, kind)
 
 
 def views(name: str, title: str, desc: str, draw: Draw, wide: float = WIDE) -> tuple[str, str]:

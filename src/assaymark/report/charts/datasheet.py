@@ -56,7 +56,7 @@ StackRow = tuple[str, tuple[int, ...], str, int]
 """A judge: its name, its pairs by class in the order of `PARTS`, the words above its bar, and its index."""
 
 
-def stacks(name: str, rows: Sequence[StackRow], width: float, focus: bool = False) -> Drawn:
+def stacks(rows: Sequence[StackRow], focus: bool, name: str, width: float) -> Drawn:
     """One stacked bar of all pairs per judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> Element:
@@ -94,7 +94,7 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, focus: bool = Fals
 # --- values with their intervals, one below the other on one axis: shares, scores, slopes and differences -------------
 
 
-def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
+def dots(rows: Sequence[AxisRow], shares: bool, against: float | None, _: str, width: float) -> Drawn:
     """Rows of values on one axis: title and numbers above (on two lines if needed), a marker below, and a reference
     line at ``against``. A row without a value shows the reason."""
     first, last, step = value_axis(rows, shares, against)
@@ -163,9 +163,9 @@ class Curve:
     foot: tuple[float, Ends, Literal["left", "right"] | None, str] | None = None
 
 
-def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn:
+def curves(lines: Sequence[Curve], _: str, width: float) -> Drawn:
     """All judges on one pair of axes. The first is drawn bold; the others thin, dashed and slightly offset."""
-    deltas = {delta for curve in lines for delta, *_ in curve.points}
+    deltas, height = {delta for curve in lines for delta, *_ in curve.points}, 330.0
     across, up = Scale(0, max(deltas, default=5.0), 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
     floor = height - _FOOT
     parts: list[Element] = [label(0, 16, "↑ Calls that pick the better text (ties count as misses)", "tk")]
@@ -208,7 +208,7 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
     for curve, name in zip(shown, names, strict=True):
         spots: list[Spot] = []
         for dy in (0.0, 16.0, 32.0):
-            for delta, share, _ in curve.points[1:-1] or curve.points:
+            for delta, share, _ends in curve.points[1:-1] or curve.points:
                 x, y = across(delta), up(share)
                 spots += [(x + 10, y + 17 + dy, "start"), (x, y - 12 - dy, "middle"), (x, y + 21 + dy, "middle"),
                           (x - 10, y - 6 - dy, "end")]  # fmt: skip
@@ -290,7 +290,7 @@ def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[Element]:
     return elements
 
 
-def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float, height: float = 320.0) -> Drawn:
+def share_map(points: Sequence[MapPoint], titles: tuple[str, str], height: float, _: str, width: float) -> Drawn:
     """All judges on two axes from 0 with the same scale; ``titles`` are the axis titles."""
     # The end of both axes: every interval fits.
     ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
@@ -306,7 +306,8 @@ def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float,
     parts.append(label(width - 14, height - 8, f"{fit(titles[0], width - 40, 12)} →", "tk", "end"))
     crosses, marks, occupied = list[Element](), list[Element](), list[Box]()
     for point in reversed(points):  # the judge of the page is drawn last, on top
-        x, y, *_ = arms = _arms(point, across, up)
+        arms = _arms(point, across, up)
+        x, y = arms[:2]
         occupied.append(Box(x - 7, y - 7, x + 7, y + 7))
         crosses += judge_marks(point.at, _cross(arms, f"{marker_style(point.at)[1]}l", occupied))
         marks += judge_marks(point.at, [mark(x, y, point.at)])
@@ -333,8 +334,9 @@ def share_map(points: Sequence[MapPoint], titles: tuple[str, str], width: float,
     return parts, height
 
 
-def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float = 320.0) -> Drawn:
+def segment(base: MapPoint, strict: MapPoint, _: str, width: float) -> Drawn:
     """From the base prompt (filled) to the strict one (empty), both with their intervals."""
+    height = 320.0
     xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
     ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
     right = min(1.0, max(0.2, math.ceil(max(xs) * 10 - 1e-9) / 10))
@@ -358,8 +360,8 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
         x, y = x1 + (x2 - x1) * k / 10, y1 + (y2 - y1) * k / 10
         occupied.append(Box(x - 5, y - 5, x + 5, y + 5))
     for point in (base, strict):
-        parts += _cross(_arms(point, across, up), f"{marker_style(at)[1]}l", occupied)
-    parts += [mark(x, y, at, 6.5, empty=k == 1) for k, (x, y) in enumerate(spots)]
+        parts += _cross(_arms(point, across, up), f"{marker_style(0)[1]}l", occupied)
+    parts += [mark(x, y, 0, 6.5, empty=k == 1) for k, (x, y) in enumerate(spots)]
     texts, requests = [(p.name, f"{percent(p.x)} and {percent(p.y)}") for p in (base, strict)], list[c.Request]()
     for lines, (x, y) in zip(texts, spots, strict=True):
         requests.append((lines, ((x + 10, y - 22, "start"), (x + 10, y + 18, "start"), *c.spots_around(x, y))))

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Element, Scale, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Element, Scale, hatch, label, line, path, rect
 from assaymark.report.text import (
     AGREES,
     bootstrap_of,
@@ -45,7 +45,7 @@ class AxisRow:
     values: tuple[float, ...] = ()
 
 
-def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: Ends | None = None) -> tuple[str, str]:
+def axis_rows(rows: Sequence[AxisRow], ends: Ends | None, called: str, width: float) -> Drawn:
     """Differences in rubric points on an axis that holds all of them, or with ``ends`` distributions on that scale."""
     if ends is not None:
         low, high = ends
@@ -80,20 +80,22 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
             parts.append(line(middle, y - 11, middle, y + 11, "gs"))
         return parts
 
-    def draw(called: str, width: float) -> Drawn:
-        scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[Element]([hatch(f"{called}-h")])
-        for row in rows:
-            parts.append(label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"))
-            parts.append(label(width, y + 14, row.shown, "tk", "end"))
-            parts.append(label(0, y + 57, fit(row.note, width, 12), "tk"))
-            if row.value is None and row.box is None and not row.values:
-                parts.append(rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
-            else:
-                parts += mark(row, scale, y + 31)
-            y += 66
-        return [*parts, *c.axis(scale, y + 2, ticks, None if ends else width)], y + 26
+    scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[Element]([hatch(f"{called}-h")])
+    for row in rows:
+        parts.append(label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"))
+        parts.append(label(width, y + 14, row.shown, "tk", "end"))
+        parts.append(label(0, y + 57, fit(row.note, width, 12), "tk"))
+        if row.value is None and row.box is None and not row.values:
+            parts.append(rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
+        else:
+            parts += mark(row, scale, y + 31)
+        y += 66
+    return [*parts, *c.axis(scale, y + 2, ticks, None if ends else width)], y + 26
 
-    return c.views(name, title, desc, draw, HALF)
+
+def described(rows: Sequence[AxisRow]) -> str:
+    """The words of all rows: the text alternative of their figure."""
+    return "; ".join(f"{row.title}: {', '.join(filter(None, (row.shown, row.note)))}" for row in rows)
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:
@@ -122,9 +124,7 @@ ForestRow = tuple[str, Measurement, AgreementStatus | None, str, float | None, t
 that kappa in words and as a number; and the kappas within all formats that have a gate."""
 
 
-def forest(
-    name: str, rows: Sequence[ForestRow], gates: tuple[float, float], title: str, desc: str, sign: str = "κ"
-) -> tuple[str, str]:
+def forest(rows: Sequence[ForestRow], gates: tuple[float, float], sign: str, called: str, width: float) -> Drawn:
     """Agreement by dimension, for a screen and for a phone. Thick bar: jackknife interval; thin line below: bootstrap.
     Below the first of the ``gates`` agreement is too weak for a claim, from the second on enough for a headline."""
     both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
@@ -133,53 +133,49 @@ def forest(
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
     split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)
+    roomy = width == WIDE
+    scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
+    halt, publish = map(scale, gates)
+    y, below = (30.0, 52.0) if roomy else (24.0, 42.0)
 
-    def draw(called: str, width: float) -> Drawn:
-        roomy = width == WIDE
-        scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
-        halt, publish = map(scale, gates)
-        y, below = (30.0, 52.0) if roomy else (24.0, 42.0)
+    def bands(top: float, bottom: float) -> list[Element]:
+        return [
+            rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{called}-h)"),
+            rect(halt, top, publish - halt, bottom - top, "panel"),
+            line(halt, top, halt, bottom, "gd"), line(publish, top, publish, bottom, "gs"),
+        ]  # fmt: skip
 
-        def bands(top: float, bottom: float) -> list[Element]:
-            return [
-                rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{called}-h)"),
-                rect(halt, top, publish - halt, bottom - top, "panel"),
-                line(halt, top, halt, bottom, "gd"), line(publish, top, publish, bottom, "gs"),
-            ]  # fmt: skip
-
-        bottom = 64.0 + 36 * len(rows) + 12 * split
-        parts: list[Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
-        middles = (("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right))
-        parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
-        parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
+    bottom = 64.0 + 36 * len(rows) + 12 * split
+    parts: list[Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
+    middles = (("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right))
+    parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
+    parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
+    if roomy:
+        columns = (sign, "jackknife", "bootstrap", "agreement")
+        parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, columns, strict=True)]
+    y = 82.0 if roomy else 50.0
+    for row in rows:
+        words, item, status, by, *_ = row
+        bold, word = "tb" if _pooled(item) else "", AGREES[status] if status else "not measured"
         if roomy:
-            columns = (sign, "jackknife", "bootstrap", "agreement")
-            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, columns, strict=True)]
-        y = 82.0 if roomy else 50.0
-        for row in rows:
-            words, item, status, by, *_ = row
-            bold, word = "tb" if _pooled(item) else "", AGREES[status] if status else "not measured"
-            if roomy:
-                parts += _wide_row(row, scale, y)
-                y += 36
-                if _pooled(item) and len(rows) > 1:
-                    parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
-                    y += 12
-                continue
-            figures = "no number"
-            if known(item):
-                figures = with_ends(item) + ("" if status == "publish" or by else f" {word}")
-            parts.append(label(0, y + 13, fit(words, 340 - 7 * len(figures), 13), bold))
-            parts.append(label(NARROW, y + 13, figures, "tk", "end"))
-            if by:
-                y += 16
-                parts.append(label(NARROW, y + 12, fit(f"{word}: {by}", NARROW, 12), "tk", "end"))
-            parts += [*bands(y + 20, y + 42), *_kappa(row, scale, y + 31, 6)]
-            y += 54
-        bottom = bottom if roomy else y - 4
-        return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
-
-    return c.views(name, title, desc, draw)
+            parts += _wide_row(row, scale, y)
+            y += 36
+            if _pooled(item) and len(rows) > 1:
+                parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
+                y += 12
+            continue
+        figures = "no number"
+        if known(item):
+            figures = with_ends(item) + ("" if status == "publish" or by else f" {word}")
+        parts.append(label(0, y + 13, fit(words, 340 - 7 * len(figures), 13), bold))
+        parts.append(label(NARROW, y + 13, figures, "tk", "end"))
+        if by:
+            y += 16
+            parts.append(label(NARROW, y + 12, fit(f"{word}: {by}", NARROW, 12), "tk", "end"))
+        parts += [*bands(y + 20, y + 42), *_kappa(row, scale, y + 31, 6)]
+        y += 54
+    bottom = bottom if roomy else y - 4
+    return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
 
 
 _COLUMNS: Final = (708, 756, 868, 980)

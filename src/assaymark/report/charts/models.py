@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.records import Level
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Element, Scale, Spot, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import WIDE, Box, Drawn, Element, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, LevelMark, point
 from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
@@ -38,10 +38,7 @@ class TierRow:
         return self.names if more <= 1 else (*self.names[:_NAMES], f"and {more} more")
 
 
-def tier_chart(
-    name: str, rows: Sequence[TierRow], axis: Ends, title: str, desc: str, width: float,
-    kind: str, reasons: Sequence[str] = (),
-) -> str:  # fmt: skip
+def tier_chart(rows: Sequence[TierRow], axis: Ends, reasons: Sequence[str], name: str, width: float) -> Drawn:
     """The tiers of one score from high to low; with ``reasons`` nothing may be shown and the plot is hatched."""
     roomy, deep = width > 600, 24
     longest = max((text_width(name_line, 13) for row in rows for name_line in row.lines), default=0) + 12
@@ -90,7 +87,7 @@ def tier_chart(
         parts.append(rect(middle - room / 2, top - 4, room, 18 * len(reasons) + 8, "open"))
         parts += [label(middle, top + 13 + 18 * k, part, "" if k else "tb", "middle") for k, part in enumerate(reasons)]
     parts += [label(scale(tick), bottom + 14, f"{tick:g}".replace("-", MINUS), "tk", "middle") for tick in ticks]
-    return c.frame(name, title, desc, (width, bottom + 20), parts, kind)
+    return parts, bottom + 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,92 +148,80 @@ ScoreBars = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
-def column_chart(name: str, rows: Sequence[str], columns: Sequence[ScoreBars], head: str, desc: str) -> tuple[str, ...]:
+def column_chart(rows: Sequence[str], columns: Sequence[ScoreBars], called: str, width: float) -> Drawn:
     """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
-
-    def draw(called: str, width: float) -> Drawn:
-        stacked, parts = width < 600, list[Element]([hatch(f"{called}-h")])
-        step = 0.0 if stacked else (width - names) / max(len(columns), 1)
-        for at, (title, subtitle, bars, best) in enumerate(columns):
-            top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
-            scale = Scale(0.0, 1.0, left, width - _ROOM if stacked else left + step - 8 - _ROOM)
-            parts += [label(left, top + 13, title, "tb"), label(left + 26, top + 13, subtitle, "t2")]
-            for tick, words in ((0.0, "0"), (0.5, ".5"), (1.0, "1")):
-                parts.append(label(scale(tick), top + 32, words, "tk", "middle"))
-                parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
-            if best is not None:
-                parts.append(line(scale(best), top + 37, scale(best), top + tall, "gd"))
-            for row, (model, bar) in enumerate(zip(rows, bars, strict=True)):
-                y = top + _HEAD + _ROW * row + _ROW / 2
-                if stacked or not at:
-                    style = "tb" if all(bars_of[row] is not None for _, _, bars_of, _ in columns) else "t2"
-                    parts.append(label(0, y + 4.5, fit(model, names - 8, 13), style))
-                    parts.append(line(0, y + _ROW / 2, width, y + _ROW / 2, "hair"))
-                if bar is None:
-                    parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
-                    continue
-                if bar[0] is not None:
-                    low, high = map(scale, bar[0])
-                    parts.append(rect(low, y - 3, max(high - low, 3.0), 6, "ink"))
-                parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
-        return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
-
-    return *c.views(name, head, desc, draw), c.view(name, head, desc, draw, "mid", c.MID)
+    stacked, parts = width < 600, list[Element]([hatch(f"{called}-h")])
+    step = 0.0 if stacked else (width - names) / max(len(columns), 1)
+    for at, (title, subtitle, bars, best) in enumerate(columns):
+        top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
+        scale = Scale(0.0, 1.0, left, width - _ROOM if stacked else left + step - 8 - _ROOM)
+        parts += [label(left, top + 13, title, "tb"), label(left + 26, top + 13, subtitle, "t2")]
+        for tick, words in ((0.0, "0"), (0.5, ".5"), (1.0, "1")):
+            parts.append(label(scale(tick), top + 32, words, "tk", "middle"))
+            parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
+        if best is not None:
+            parts.append(line(scale(best), top + 37, scale(best), top + tall, "gd"))
+        for row, (model, bar) in enumerate(zip(rows, bars, strict=True)):
+            y = top + _HEAD + _ROW * row + _ROW / 2
+            if stacked or not at:
+                style = "tb" if all(bars_of[row] is not None for _, _, bars_of, _ in columns) else "t2"
+                parts.append(label(0, y + 4.5, fit(model, names - 8, 13), style))
+                parts.append(line(0, y + _ROW / 2, width, y + _ROW / 2, "hair"))
+            if bar is None:
+                parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
+                continue
+            if bar[0] is not None:
+                low, high = map(scale, bar[0])
+                parts.append(rect(low, y - 3, max(high - low, 3.0), 6, "ink"))
+            parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
+    return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
 
 ConventionRow = tuple[str, Bar, Bar | None, str, bool]
 """A model with two intervals: its name, both bars, the style of the first, and whether a line is drawn above it."""
 
 
-def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc: str) -> tuple[str, str]:
+def convention_chart(rows: Sequence[ConventionRow], _: str, width: float) -> Drawn:
     """Every model with a filled and an outlined interval on a common axis."""
     ends = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
     low, high = int(min(ends, default=0.0) * 10) / 10, min(1.0, int(max(ends, default=1.0) * 10 + 1) / 10)
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
-
-    def draw(_: str, width: float) -> Drawn:
-        scale, parts = Scale(low, high, 108, width - 96), list[Element]()
-        for tick in c.scale_ticks(low, high):
-            parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
-            parts.append(line(scale(tick), 20, scale(tick), bottom, "hair"))
-        for at, (model, first, other, kind, cut) in enumerate(rows):
-            y = 24 + tall * at
-            parts += [line(0, y, width, y, "gd")] if cut else []
-            parts.append(label(0, y + tall / 2 + 4.5, fit(model, 100, 13), "tb"))
-            for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
-                if bar is not None:
-                    left, right = map(scale, bar[0] or (low, low))
-                    parts += [rect(left, middle - 3, max(right - left, 3.0), 6, style)] if bar[0] else []
-                    parts.append(label(width, middle + 4.5, bar[1], "tk" if bar is other else "", "end"))
-        return parts, bottom + 2
-
-    return c.views(name, title, desc, draw, HALF)
+    scale, parts = Scale(low, high, 108, width - 96), list[Element]()
+    for tick in c.scale_ticks(low, high):
+        parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
+        parts.append(line(scale(tick), 20, scale(tick), bottom, "hair"))
+    for at, (model, first, other, kind, cut) in enumerate(rows):
+        y = 24 + tall * at
+        parts += [line(0, y, width, y, "gd")] if cut else []
+        parts.append(label(0, y + tall / 2 + 4.5, fit(model, 100, 13), "tb"))
+        for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
+            if bar is not None:
+                left, right = map(scale, bar[0] or (low, low))
+                parts += [rect(left, middle - 3, max(right - left, 3.0), 6, style)] if bar[0] else []
+                parts.append(label(width, middle + 4.5, bar[1], "tk" if bar is other else "", "end"))
+    return parts, bottom + 2
 
 
 DrawdownRow = tuple[str, float, bool]
 """A name, its maximum drawdown as a share, and whether that is within the limit."""
 
 
-def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str, desc: str) -> tuple[str, str]:
+def limit_chart(rows: Sequence[DrawdownRow], limit: float, called: str, width: float) -> Drawn:
     """The maximum drawdown of every model as a line to a marker; values beyond the limit are hatched."""
     most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
-
-    def draw(called: str, width: float) -> Drawn:
-        scale, parts = Scale(0.0, most, 108, width - 56), list[Element]([hatch(f"{called}-h")])
-        edge = scale(limit)
-        parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
-        parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
-        parts.append(line(edge, 18, edge, bottom, "gs"))
-        for at, (model, fall, within) in enumerate(rows):
-            x, y = scale(fall), 24 + _ROW * at + _ROW / 2
-            parts += [label(0, y + 4.5, fit(model, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
-            parts.append(c.element("circle", class_="ink" if within else "open ringed", cx=round(x, 1), cy=y, r=5))
-            parts += [] if within else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
-            parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
-        return parts, bottom + 2
-
-    return c.views(name, title, desc, draw, HALF)
+    scale, parts = Scale(0.0, most, 108, width - 56), list[Element]([hatch(f"{called}-h")])
+    edge = scale(limit)
+    parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
+    parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
+    parts.append(line(edge, 18, edge, bottom, "gs"))
+    for at, (model, fall, within) in enumerate(rows):
+        x, y = scale(fall), 24 + _ROW * at + _ROW / 2
+        parts += [label(0, y + 4.5, fit(model, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
+        parts.append(c.element("circle", class_="ink" if within else "open ringed", cx=round(x, 1), cy=y, r=5))
+        parts += [] if within else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
+        parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
+    return parts, bottom + 2
 
 
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
@@ -247,51 +232,45 @@ StressPoint = tuple[str, KnownValue, float, bool | None, bool]
 whether it is a baseline."""
 
 
-def stress_scatter(
-    name: str, points: Sequence[StressPoint], tolerance: float, window: str, title: str, desc: str
-) -> tuple[str, str]:
+def stress_scatter(points: Sequence[StressPoint], tolerance: float, window: str, called: str, width: float) -> Drawn:
     """Sharpe ratios against drawdowns under stress, for a screen and for a phone."""
-
-    def draw(called: str, width: float) -> Drawn:
-        height = 400.0 if width == WIDE else 440.0
-        # Both ends of the axis of Sharpe ratios, and the shallowest and the deepest percent of the other, with steps.
-        ends = [end for _, item, *_ in points for end in (item.low, item.high, item.value) if end is not None]
-        low, high = min(ends, default=0.0), max(ends, default=1.0)
-        pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
-        reach = high - low + 2 * pad
-        step = c.step_size(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
-        low, high = low - pad, high + pad
-        depths = [100 * tolerance, *(100 * fall for _, _, fall, *_ in points)]
-        room = max(0.12 * (max(depths) - min(depths)), 1.5)
-        top, bottom = max(min(depths) - room, 0.0), max(depths) + room
-        depth = c.step_size(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
-        left, right, floor = 42.0, width - 6, height - 46.0
-        across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
-        edge = down(100 * tolerance)
-        parts: list[Element] = [
-            hatch(f"{called}-h"), label(0, 14, "↑ Shallower", "tk"),
-            label(0, 31, fit("Maximum drawdown under stress, %", width, 12), "tk"),
-            rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
-        ]  # fmt: skip
-        for tick in (depth * at for at in range(math.ceil(top / depth - 1e-9), math.floor(bottom / depth + 1e-9) + 1)):
-            if abs(tick - 100 * tolerance) > depth / 4:
-                parts.append(line(left, down(tick), right, down(tick), "hair"))
-                if abs(down(tick) - edge) > 13:
-                    parts.append(label(left - 6, down(tick) + 4, number(-tick, 0), "tk", "end"))
-        parts += [
-            line(left, edge, right, edge, "gs"), label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
-            label(width - 8, edge - 8, "passes", "tk halo", "end"),
-            label(width - 8, edge + 16, "fails", "tb tk halo", "end"), line(left, floor, right, floor, "axis"),
-            label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
-        ]  # fmt: skip
-        occupied = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
-        for tick in (step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)):
-            parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))
-            parts.append(line(across(tick), floor, across(tick), floor + 4, "axis"))
-        parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
-        return [*parts, *_stressed(points, across, down, occupied, Box(left, 34.0, right, floor - 2), width)], height
-
-    return c.views(name, title, desc, draw)
+    height = 400.0 if width == WIDE else 440.0
+    # Both ends of the axis of Sharpe ratios, and the shallowest and the deepest percent of the other, with steps.
+    ends = [end for _, item, *_ in points for end in (item.low, item.high, item.value) if end is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
+    reach = high - low + 2 * pad
+    step = c.step_size(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
+    low, high = low - pad, high + pad
+    depths = [100 * tolerance, *(100 * fall for _, _, fall, *_ in points)]
+    room = max(0.12 * (max(depths) - min(depths)), 1.5)
+    top, bottom = max(min(depths) - room, 0.0), max(depths) + room
+    depth = c.step_size(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
+    left, right, floor = 42.0, width - 6, height - 46.0
+    across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
+    edge = down(100 * tolerance)
+    parts: list[Element] = [
+        hatch(f"{called}-h"), label(0, 14, "↑ Shallower", "tk"),
+        label(0, 31, fit("Maximum drawdown under stress, %", width, 12), "tk"),
+        rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
+    ]  # fmt: skip
+    for tick in (depth * at for at in range(math.ceil(top / depth - 1e-9), math.floor(bottom / depth + 1e-9) + 1)):
+        if abs(tick - 100 * tolerance) > depth / 4:
+            parts.append(line(left, down(tick), right, down(tick), "hair"))
+            if abs(down(tick) - edge) > 13:
+                parts.append(label(left - 6, down(tick) + 4, number(-tick, 0), "tk", "end"))
+    parts += [
+        line(left, edge, right, edge, "gs"), label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
+        label(width - 8, edge - 8, "passes", "tk halo", "end"),
+        label(width - 8, edge + 16, "fails", "tb tk halo", "end"), line(left, floor, right, floor, "axis"),
+        label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
+    ]  # fmt: skip
+    occupied = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
+    for tick in (step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)):
+        parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))
+        parts.append(line(across(tick), floor, across(tick), floor + 4, "axis"))
+    parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
+    return [*parts, *_stressed(points, across, down, occupied, Box(left, 34.0, right, floor - 2), width)], height
 
 
 def _stressed(

@@ -136,10 +136,8 @@ _NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0
 _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
-def nav_figure(
-    name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
-) -> tuple[str, str, str]:
-    """Net asset values and drawdowns at every width; with ``log`` a second, hidden panel has a logarithmic axis."""
+def nav_figure(lines: Sequence[NavLine], words: NavWords, log: bool, _: str, width: float) -> Drawn:
+    """Net asset values and drawdowns; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
     for at, role in enumerate(roles):
@@ -151,30 +149,26 @@ def nav_figure(
     navs, days = [100 * nav / nav[0] for _, nav, *_ in lines], len(lines[0][1]) - 1
     low = min(float(nav.min()) for nav in navs)
     marks = nav_ticks(low, max(float(nav.max()) for nav in navs), most=6)
-
-    def draw(_: str, width: float) -> Drawn:
-        box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
-        rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
-        values = _values_on(lines, styles, box, navs, rungs, Scale(marks[0], marks[-1], *box.nav[::-1]))
-        if log and low > 0:
-            ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
-            logs = [np.array([*map(math.log, nav.tolist())]) for nav in navs]
-            above = [(math.log(mark), text, kind) for mark, text, kind in rungs if mark > 0]
-            logged = _values_on(lines, styles, box, logs, above, Scale(*ends, *box.nav[::-1]))
-            values = [c.element("g", values, class_="lin"), c.element("g", logged, class_="log")]
-        elements: list[Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
-        # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
-        words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
-        first, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
-        for day, text in words_of.items():
-            x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
-            elements.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-            if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
-                anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
-                elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
-        return elements, 340.0 if width > NARROW else 296.0
-
-    return *c.views(name, title, desc, draw), c.view(name, title, desc, draw, "mid", c.MID)
+    box = {WIDE: _WIDE_PLANE, MID: _MID_PLANE}.get(int(width), _NARROW_PLANE)
+    rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
+    values = _values_on(lines, styles, box, navs, rungs, Scale(marks[0], marks[-1], *box.nav[::-1]))
+    if log and low > 0:
+        ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
+        logs = [np.array([*map(math.log, nav.tolist())]) for nav in navs]
+        above = [(math.log(mark), text, kind) for mark, text, kind in rungs if mark > 0]
+        logged = _values_on(lines, styles, box, logs, above, Scale(*ends, *box.nav[::-1]))
+        values = [c.element("g", values, class_="lin"), c.element("g", logged, class_="log")]
+    elements: list[Element] = [box.selection(), *values, *_lower_panel(lines, styles, words, box)]
+    # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
+    words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
+    first, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
+    for day, text in words_of.items():
+        x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
+        elements.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
+        if not day or (last >= first if day == days else x - half >= first and x + half + 8 <= last):
+            anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
+            elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
+    return elements, 340.0 if width > NARROW else 296.0
 
 
 def _values_on(
@@ -257,24 +251,24 @@ def day_ticks(days: int) -> tuple[int, ...]:
     return (0, *between, days) if days else (0,)
 
 
-def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
-    """The closes of one asset at phone width, with the lowest and the highest labelled."""
+def price_chart(closes: Sequence[float], ends: tuple[str, str], _: str, width: float) -> Drawn:
+    """The closes of one asset, with the lowest and the highest labelled."""
     low, high, top, bottom, height = min(closes), max(closes), 12.0, 104.0, 128.0
     # As many decimals as it takes to tell the lowest from the highest, at least two.
     digits = next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
     texts = [number(low, digits), number(high, digits)]
     left, slack = max(text_width(text, 12) for text in texts) + 8, (high - low) * 0.04 or 1.0
-    up, across = Scale(low - slack, high + slack, bottom, top), Scale(0, len(closes) - 1, left, NARROW - 8)
+    up, across = Scale(low - slack, high + slack, bottom, top), Scale(0, len(closes) - 1, left, width - 8)
     parts: list[Element] = []
     for value, text in zip((low, high), texts, strict=True) if high > low else ((low, texts[0]),):
-        parts.append(line(left, up(value), NARROW - 8, up(value), "hair"))
+        parts.append(line(left, up(value), width - 8, up(value), "hair"))
         parts.append(label(left - 8, up(value) + 4, text, "tk", "end"))
     points = [(round(across(at), 1), round(up(price), 1)) for at, price in enumerate(closes)]
     moves = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
     parts.append(path(f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(moves), "curve"))
     parts.append(path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"))
-    parts += [label(left, height - 6, ends[0], "tk"), label(NARROW - 8, height - 6, ends[1], "tk", "end")]
-    return c.frame(name, title, desc, (NARROW, height), parts, "both")
+    parts += [label(left, height - 6, ends[0], "tk"), label(width - 8, height - 6, ends[1], "tk", "end")]
+    return parts, height
 
 
 def history_panels(

@@ -144,16 +144,13 @@ _MARGIN: Final = 24.0
 _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
-def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
+def summary_svg(sheet: r.DatasheetIndex, figures: JudgeFigures, marks: str, page: str) -> str:
     """The summary as one picture: profile, axes map, curve, decomposition, operating points, scatter, null pairs."""
-    drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
-    keyed = [
-        ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
-        ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
-        ("near", sec.null_pairs_plot(sheet)),
-    ]  # fmt: skip
+    record, (preference, sensitivity) = sheet.sheet, figures
     # An even number of figures, without those that a log cannot give.
-    plots = [(key, plot) for key, plot in keyed if not sheet.is_log or key in ("parts", "scatter")]
+    plots = preference
+    if not sheet.is_log:
+        plots = (preference[0], sensitivity[0], preference[1], sensitivity[1], *preference[2:])
     # The styles with literal colours; dark and forced colours apply to pages only.
     light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
     tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
@@ -176,9 +173,9 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     y += 14
     for pair in zip(plots[::2], plots[1::2], strict=True):
         # Both figures start below the longer of the two captions.
-        captions = [_wrapped(plot.caption, HALF, 12) if plot.draw else [] for _, plot in pair]
+        captions = [_wrapped(plot.caption, HALF, 12) if plot.draw else [] for plot in pair]
         head, heights = 34.0 + 16 * max(map(len, captions)), list[float]()
-        for x, (key, plot), caption in zip((0.0, float(WIDE - HALF)), pair, captions, strict=True):
+        for x, plot, caption in zip((0.0, float(WIDE - HALF)), pair, captions, strict=True):
             parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
             if plot.draw is None:
                 parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
@@ -188,10 +185,10 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 titled.append(f"{plot.title}: {plot.caption}")
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
-            plotted, tall = plot.draw(f"s-{key}", HALF)
+            plotted, tall = plot.draw(f"s{len(titled)}", HALF)
             parts.append(element("g", plotted, transform=f"translate({num(x)} {num(y + head)})"))
             heights.append(tall + head)
-            titled.append(f"{plot.title}: {plot.described}")
+            titled.append(f"{plot.title}: {plot.desc}")
         y += max(heights) + 28
     foot = (
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
@@ -229,12 +226,12 @@ _ABSENT: Final = (
 
 
 def judge_page(
-    sheet: r.DatasheetIndex, fit: Sequence[r.DatasheetIndex], unfit: Sequence[r.DatasheetIndex], every: b.Table,
-    *, up: bool,
+    sheet: r.DatasheetIndex, figures: JudgeFigures, fit: Sequence[r.DatasheetIndex],
+    unfit: Sequence[r.DatasheetIndex], every: b.Table, *, up: bool,
 ) -> b.Page:  # fmt: skip
     """The page of one judge; ``every`` is the table of all measurements, on a separate page if it is long."""
-    drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
-    planted, seeing, ladder = sec.planted_section(sheet), sensitivity_plots(sheet, drawn), sec.ladder_table(sheet)
+    log, manifest, (preference, seeing) = sheet.is_log, sheet.sheet.manifest, figures
+    planted, ladder = sec.planted_section(sheet), sec.ladder_table(sheet)
     # Quantities that a log cannot give, each with the reason.
     absent = [(subject, reason) for name, subject, reason in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
@@ -246,11 +243,11 @@ def judge_page(
     if unfit:
         subject = "another log or instruction" if log else "other texts or under another prompt"
         notes.append(f"Measured on {subject}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
-    blocks: tuple[b.Block, ...] = (r.plot_blocks(preference_plots(sheet, drawn)), *b.notes(notes))
+    blocks: tuple[b.Block, ...] = (b.beside(*preference), *b.notes(notes))
     sections = [b.Section("quiet", quiet, sec.preference_answer(sheet), blocks)]
     if seeing:
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
-        blocks = (r.plot_blocks(seeing), *rates)
+        blocks = (b.beside(*seeing), *rates)
         sections.append(b.Section("seeing", "Which differences does it notice?", sec.sensitivity_answer(sheet), blocks))
     sections += sec.topic_sections(sheet)
     if absent:
@@ -300,18 +297,18 @@ def judge_page(
     )  # fmt: skip
 
 
-def preference_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
-    """The figures on preferences where the judge should have none."""
+JudgeFigures = tuple[tuple[b.Figure, ...], tuple[b.Figure, ...]]
+"""The figures of a judge on preferences where it should have none, and on the differences that it notices."""
+
+
+def judge_figures(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex]) -> JudgeFigures:
+    """The figures of a judge beside its first peers, without those that a log cannot give."""
+    drawn = (sheet, *peers[:PEERS])
+    preference = sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
+    seeing = sec.curve_plot(drawn), sec.segment_plot(sheet)
     if sheet.is_log:
-        return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
-    maps = [sec.map_plot(name, drawn) for name in ("axes", "scatter")]
-    return maps[0], sec.parts_plot(drawn), maps[1], sec.null_pairs_plot(sheet)
-
-
-def sensitivity_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
-    """The figures of the quality ladder and the strict prompt; empty for a log without either."""
-    plots = (sec.curve_plot(drawn), sec.segment_plot(sheet))
-    return () if sheet.is_log and not any(plot.draw for plot in plots) else plots
+        return preference, seeing if any(figure.draw for figure in seeing) else ()
+    return (sec.map_plot("axes", drawn), *preference, sec.null_pairs_plot(sheet)), seeing
 
 
 # --- several judges, by name ------------------------------------------------------------------------------------------
@@ -361,11 +358,11 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     lead = "Each judge keeps the same marker in every figure."
     sections = [b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),))]
     paired = any(plot.draw for plot in maps)  # judges may have graded single texts only
-    sections += [b.Section("maps", question, lead, (r.plot_blocks(maps),))] if paired else []
-    grids: Sequence[r.Plot] = _multiples(drawn) if whole else ()
+    sections += [b.Section("maps", question, lead, (b.beside(*maps),))] if paired else []
+    grids: Sequence[b.Figure] = _multiples(drawn) if whole else ()
     if any(plot.draw for plot in grids):
         lead = "One small picture a judge, by name, all on the same axes."
-        sections.append(b.Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(grids),)))
+        sections.append(b.Section("grids", "Which differences do they notice?", lead, (b.beside(*grids),)))
     instruction = " under the instruction that allows ties" if whole and paired else ""
     lead = f"Estimate and interval{instruction}. The page of each judge has all, with n and method."
     table = _side_by_side(sheets, log=not whole)
@@ -429,7 +426,7 @@ def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
 # --- small multiples ------------------------------------------------------------------------------------------------
 
 
-def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
+def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[b.Figure, b.Figure]:
     """Small figures of every judge, two per line: its curve along the ladder, and the effect of the strict prompt."""
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
@@ -453,7 +450,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
-    ladder = r.Plot(title, "The quality ladder was not run for any of these judges.")
+    ladder = b.Figure(title, "The quality ladder was not run for any of these judges.")
     if steps:
         for sheet in sheets:
             run = sheet.steps("sensitivity", sheet.base)
@@ -462,10 +459,10 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         columns = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
         table = b.Table(columns, tuple(rows))
-        ladder = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
+        ladder = b.plot("curves", title, caption, grid, "", table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
-        return ladder, r.Plot(title, "The strict instruction was not run for any of these judges.")
+        return ladder, b.Figure(title, "The strict instruction was not run for any of these judges.")
     texts = [[f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points] for points in both]
     judges = tuple(JudgeWords(at, sheet.name, f"from {old} to {new}")
                    for at, (sheet, (old, new)) in enumerate(zip(sheets, texts, strict=True)))  # fmt: skip
@@ -475,7 +472,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     )
     columns = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
     table = b.Table(columns, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
-    return ladder, r.Plot(title, caption, "segments", grid, table, judges=judges)
+    return ladder, b.plot("segments", title, caption, grid, "", table, judges=judges)
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
@@ -507,16 +504,16 @@ def render_datasheet(
     fit = r.index_sheets([peer for peer in others if r.comparable(sheet, peer)])
     unfit = r.index_sheets([peer for peer in others if not r.comparable(sheet, peer)])
     this = r.DatasheetIndex.of(sheet)
-    every = sec.measurement_table(this, lineage)
+    figures, every = judge_figures(this, fit), sec.measurement_table(this, lineage)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
-    files = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
+    files = {this.page: r.xml_safe(frame.page(judge_page(this, figures, fit, unfit, every, up=bool(others))))}
     if this.rows_page != this.page:
         lead = (f"{_UNDEFINED} ", b.Linked("Back to the datasheet", this.page))
         title = f"{this.name}, every measurement"
         page = b.Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
         files[this.rows_page] = r.xml_safe(frame.page(page))
-    files[figure] = r.xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
+    files[figure] = r.xml_safe(summary_svg(this, figures, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
     files |= {path: r.xml_safe(text) for path, text in frame.files()}
     return files
 

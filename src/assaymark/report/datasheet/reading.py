@@ -10,8 +10,7 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
-from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
-from assaymark.report.charts.canvas import HALF, Draw, JudgeWords, text_alternative, views
+from assaymark.report.blocks import MeasurementIndex, by_name
 from assaymark.report.measurements import quantities
 from assaymark.report.text import KnownValue, n_words, signed, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
@@ -153,41 +152,6 @@ def of_n(measurement: Measurement, *, none: str = "none") -> str:
 def _key(measurement: Measurement) -> str:
     labels = {key: value for key, value in measurement.labels.items() if key != "judge"}
     return measurement_id(measurement.name, labels)
-
-
-# A figure of a datasheet before its width is known: its words, its drawing, and its numbers as a table.
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """One figure: ``draw`` takes an id prefix for patterns and a width; if it is None, ``caption`` gives the reason."""
-
-    title: str
-    caption: str
-    name: str = ""
-    draw: Draw | None = None
-    table: Table | None = None
-    desc: str = ""
-    note: str = ""
-    judges: tuple[JudgeWords, ...] = ()
-
-    @property
-    def described(self) -> str:
-        """The text alternative; for several judges the values of each."""
-        return self.desc or text_alternative(self.judges)
-
-    @property
-    def figure(self) -> Figure | None:
-        """The figure for half a screen and for a phone; None if it cannot be drawn."""
-        if self.draw is None:
-            return None
-        wide, narrow = views(self.name, self.title, self.described, self.draw, HALF)
-        return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
-
-
-def plot_blocks(plots: Sequence[Plot]) -> Columns:
-    """Figures side by side; in place of one that cannot be drawn, its title and the reason."""
-    return Columns(tuple((plot.figure or Group(plot.title, (Prose(plot.caption, "gone"),)),) for plot in plots))
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
+from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, PageRow, Section, Styled, Table, chained, notes, row_filters, small
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.charts.intervals import AxisRow, LevelMark
+from assaymark.report.charts.intervals import AxisRow, LevelMark, described
 from assaymark.report.datasheet import reading as r
 from assaymark.report.measurements import quantities
 from assaymark.report.records.calls import Lineage
@@ -25,7 +26,7 @@ _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in s
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
 
-def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
+def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> b.Figure:
     """Judges on two axes, each with both intervals; with ``focus`` the page is about the first datasheet.
 
     ``axes`` has null-pair preference against stable pairs, ``scatter`` positional pairs against them: where a
@@ -48,9 +49,9 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
     _, measurement, two = lead
     if axes and not known(measurement):
-        return r.Plot(title, r.missing_words(measurement, "null-pair preference"))
+        return b.Figure(title, r.missing_words(measurement, "null-pair preference"))
     if not known(measurement) or not known(two):
-        return r.Plot(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
+        return b.Figure(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
     level = percent(measurement.level) if measurement.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
@@ -62,20 +63,19 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, remark))
             words = (f"{noun} {interval(m.value, m.low, m.high, 3)}" for noun, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
-    return r.Plot(
-        title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption, name,
-        lambda _, width: charts.share_map(points, columns, width),
-        Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
-        tuple(judges),
+    return b.plot(
+        name, title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption,
+        partial(charts.share_map, points, columns, 320.0), judges=tuple(judges), note=note,
+        table=b.Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
-def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
+def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> b.Figure:
     """The decomposition of preferences: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
     if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
-        return r.Plot(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
+        return b.Figure(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
     rows, cells, judges = list[charts.StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
     for at, sheet in enumerate(sheets):
         if not known(sheet.part("stable")):
@@ -90,15 +90,15 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
     columns = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
     noun = "pairs of the log" if log else "pairs of equal texts"
-    return r.Plot(
-        title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.", "parts",
-        draw=lambda key, width: charts.stacks(key, rows, width, focus), judges=tuple(judges),
-        table=Table(columns, tuple(cells), _RIGHT),
+    return b.plot(
+        "parts", title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.",
+        partial(charts.stacks, rows, focus), judges=tuple(judges),
+        table=b.Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def null_pairs_plot(sheet: r.DatasheetIndex) -> b.Figure:
     """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.all("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -109,7 +109,7 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     variants += [] if filler is None else [("Filler: more words, nothing met", filler)]
     if not any(known(m) for _, m in variants):
         first = variants[0][1] if variants else None
-        return r.Plot(title, r.missing_words(first, "preference between nearly equal texts"))
+        return b.Figure(title, r.missing_words(first, "preference between nearly equal texts"))
     rows = []
     for words, m in variants:
         shown = f"{r.of_n(m)}, {r.share_words(m)}" if known(m) else state_words(m)
@@ -118,11 +118,11 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> r.Plot:
     if known(filler):
         against = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
         note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{against}."
-    return r.Plot(
-        title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
-        name="near", desc="; ".join(f"{row.title}: {row.shown}" for row in rows),
-        draw=lambda _, width: charts.dots(rows, width, shares=True),
-        table=Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
+    return b.plot(
+        "near", title,
+        "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
+        partial(charts.dots, rows, True, None), described(rows),
+        table=b.Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
 
 
@@ -178,14 +178,14 @@ _RATES = (
 )  # fmt: skip
 
 
-def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
+def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> b.Figure:
     """Sensitivity along the quality ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     curves = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not curves[0].points:
         base = sheets[0].base
         first = next((m for m in sheets[0].all("sensitivity") if m.labels.get("prompt") == base), None)
-        return r.Plot(title, r.missing_words(first, "sensitivity"))
+        return b.Figure(title, r.missing_words(first, "sensitivity"))
     shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
@@ -201,11 +201,11 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
         remarks.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
         remarks.append("> means that no step shown was noticed three times of four.")
-    return r.Plot(
-        title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.", "curve",
+    return b.plot(
+        "curve", title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.",
+        partial(charts.curves, shown), note=" ".join(remarks),
         judges=tuple(judge for judge, curve in zip(curve_words(sheets), curves, strict=True) if curve.points),
-        draw=lambda _, width: charts.curves(shown, width), note=" ".join(remarks),
-        table=Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
+        table=b.Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
                     frozenset({2, 3, 4})),
     )  # fmt: skip
 
@@ -235,7 +235,7 @@ def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.
     return charts.Curve(sheet.name, points, at, (threshold.value, ends, censored, text))
 
 
-def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
+def ladder_table(sheet: r.DatasheetIndex) -> b.Table | None:
     """All rates at every step, prompt by prompt, including undefined ones; None if the ladder was not run."""
     rows = []
     for prompt in dict.fromkeys((sheet.base, *sheet.sheet.arms)):
@@ -257,7 +257,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
             calls = count(by_name["sensitivity"][delta].n)
             rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
     columns = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
-    return Table(columns, tuple(rows), frozenset(range(1, len(columns)))) if rows else None
+    return b.Table(columns, tuple(rows), frozenset(range(1, len(columns)))) if rows else None
 
 
 def sensitivity_answer(sheet: r.DatasheetIndex) -> str:
@@ -281,14 +281,14 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
     return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
 
 
-def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
+def segment_plot(sheet: r.DatasheetIndex) -> b.Figure:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
     base, strict = operating_point(sheet, sheet.base), operating_point(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
         reason = "The strict instruction was not run on equal texts and on the ladder."
-        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else reason)
+        return b.Figure(title, r.missing_words(shift, "the criterion shift") if shift else reason)
     rows = []
     for prompt in (sheet.base, STRICT):
         raw, noticed = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
@@ -307,11 +307,11 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
         most = max(steps)
         lost.append(f"{r.capital(r.step_words(most))} apart it picks the better text in {r.of_n(steps[most])}.")
     points = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
-    return r.Plot(
-        title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
+    return b.plot(
+        "segment", title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.",
+        partial(charts.segment, base, strict), note=" ".join(lost),
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in points),
-        draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
-        table=Table(columns, tuple(rows), frozenset({1, 2, 3, 4})),
+        table=b.Table(columns, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
@@ -331,7 +331,7 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) -> Table:
+def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) -> b.Table:
     """All measurements by kind, prompt and step; ``lineage`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
@@ -346,34 +346,34 @@ def measurement_table(sheet: r.DatasheetIndex, lineage: Lineage = lambda _: ()) 
             low, high = as_float(wilson.get("low")), as_float(wilson.get("high"))
             if low is not None and high is not None:
                 method += f"; Wilson over calls {span(low, high, 3)}"
-        cells: tuple[Inline, ...] = (
-            (r.title_of(m.name, log=sheet.is_log), small(r.subject_words(m, log=sheet.is_log))),
-            Styled(state, "un") if state else r.value_words(m),
+        cells: tuple[b.Inline, ...] = (
+            (r.title_of(m.name, log=sheet.is_log), b.small(r.subject_words(m, log=sheet.is_log))),
+            b.Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
-            Styled(reason or "no reason given", "un") if state else r.interval_words(m),
-            n_words(m), (f"{method} ", chained(links)) if links else method,
+            b.Styled(reason or "no reason given", "un") if state else r.interval_words(m),
+            n_words(m), (f"{method} ", b.chained(links)) if links else method,
         )  # fmt: skip
-        rows.append(PageRow(cells, r.row_anchor(m), r.quantity(m.name)["group"]))
+        rows.append(b.PageRow(cells, r.row_anchor(m), r.quantity(m.name)["group"]))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
     level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
     method = "Method, and what it rests on" if leads else "Method"
     columns = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
-    return Table(
+    return b.Table(
         columns, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
-        id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
+        id="every-rows", style="pl" if planted else "", filters=b.row_filters([row.key for row in rows], words),
         search="measurements",
     )  # fmt: skip
 
 
-def planted_section(sheet: r.DatasheetIndex) -> Section | None:
+def planted_section(sheet: r.DatasheetIndex) -> b.Section | None:
     """The planted values compared with the measured intervals; None for a judge without planted values."""
     planted, measured = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
-    rows: list[tuple[Inline, ...]] = []
+    rows: list[tuple[b.Inline, ...]] = []
     for m, value in sorted(pairs, key=lambda pair: _row_order(pair[0])):
         labels, ends = m.labels, bounds_of(m)
         main = (
@@ -395,7 +395,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     if unmatched[20:]:
         remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     columns = ("Quantity", "Planted", "Measured", "Interval", "Inside")
-    table = Table(columns, tuple(rows), frozenset({1, 2, 3}), "", stacked=True)
+    table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), "", stacked=True)
     # The number of planted values inside the intervals.
     read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
     answer = "No planted value has a measured interval."
@@ -404,7 +404,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % about "
             "one of twenty is expected outside."
         )
-    return Section("planted", "Planted and measured values", answer, (table, *notes(remarks)))
+    return b.Section("planted", "Planted and measured values", answer, (table, *b.notes(remarks)))
 
 
 def _row_order(measurement: Measurement) -> tuple[object, ...]:
@@ -439,7 +439,7 @@ _POINTS: Final = (
 )  # fmt: skip
 
 
-def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
+def topic_sections(sheet: r.DatasheetIndex) -> list[b.Section]:
     """A section for each of these topics that the datasheet has measurements of."""
     sections = [_pointwise(sheet)]
     # The agreement of the judge with people, and of two people.
@@ -473,31 +473,27 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[Section]:
 
 
 def _section(
-    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, also: Sequence[str] = ()
-) -> Section:
+    id: str, title: str, answer: str, plots: Sequence[b.Figure] = (), table: b.Table | None = None,
+    also: Sequence[str] = (),
+) -> b.Section:  # fmt: skip
     """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
-    blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
+    blocks: tuple[b.Block, ...] = (b.beside(*plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
-    return Section(id, title, answer, (*blocks, *notes(also), *tables))
-
-
-def _dots(name: str, title: str, caption: str, rows: Sequence[AxisRow], table: Table, line: float | None) -> r.Plot:
-    desc = "; ".join(f"{row.title}: {row.shown}" for row in rows)
-    return r.Plot(title, caption, name, lambda _, width: charts.dots(rows, width, against=line), table, desc)
+    return b.Section(id, title, answer, (*blocks, *b.notes(also), *tables))
 
 
 def _dimension(measurement: Measurement) -> str:
     return r.capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
 
 
-def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Table:
+def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> b.Table:
     rows = tuple((r.title_of(m.name), _dimension(m), *r.value_cells(sheet, m)) for m in measured)
-    return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
+    return b.Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
-def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
+def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
     """The section on scores of single texts: for no content, per requirement met, and for length alone."""
-    orders, plots, parts, every = list(sheet.all("point.order")), list[r.Plot](), list[str](), False
+    orders, plots, parts, every = list(sheet.all("point.order")), list[b.Figure](), list[str](), False
     for name, title, caption, template in _POINTS:
         items = list(sheet.all(f"point.{name}"))
         every = every or bool(items)
@@ -509,8 +505,9 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
             rows.append(AxisRow(_dimension(m), shown, "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
-        table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
-        plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
+        table = b.Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
+        draw = partial(charts.dots, rows, False, line)
+        plots.append(b.plot(key, title, f"{caption}, with intervals over tasks.", draw, described(rows), table))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
     if not every and not orders:
         return None
@@ -536,7 +533,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, lines)
 
 
-def _drift(sheet: r.DatasheetIndex) -> Section | None:
+def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
     """The section on drift from an older datasheet; None if they were not compared."""
     shifts, verdict = list(sheet.all("drift")), sheet.get("drift.verdict")
     if not shifts and verdict is None:
@@ -578,12 +575,13 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
     elif isinstance(widest, float):
         answer += f" A shift of up to {number(widest, 2)} is still possible."
-    plots: tuple[r.Plot, ...] = ()
+    plots: tuple[b.Figure, ...] = ()
     if any(row.value is not None for row in drawn):
         columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
-        table = Table(columns, tuple(cells), frozenset(range(1, 7)))
+        table = b.Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
-        plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
+        draw = partial(charts.dots, drawn, False, 0.0)
+        plots = (b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table),)
     note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     remarks = (note,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", answer, plots, None, remarks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,8 @@ from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLAT
 from assaymark.benchmark.replies import prompt_tables
 from assaymark.market import CLASS_NAMES, class_index, group_correlations, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
-from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
-from assaymark.report.charts.canvas import csv_text, paths_text
+from assaymark.report import blocks as b
+from assaymark.report.charts.canvas import NARROW, WIDE, csv_text, paths_text, view
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.portbench.index import BenchmarkIndex
@@ -71,7 +72,7 @@ def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[
     return list(map(str, prices.days[shown])), classes, pairs, over
 
 
-def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
+def data_page(index: BenchmarkIndex) -> tuple[b.Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     days, classes, pairs, over = _closes(index.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
@@ -83,30 +84,31 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
-    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
-    table = Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
-    figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
+    draw = partial(bar_table, columns, rows, "instruments", True)
+    table = b.Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
+    figure = b.plot("held", title, "A full bar is all instruments of the column.", draw, desc, table, width=WIDE)
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between = group_correlations(pairs, np.repeat(np.eye(len(groups)), [sizes for _, sizes in groups], axis=0))
     title, answer = "Which instruments move together?", _correlated(names, between)
-    wide, narrow = correlation_map("pairs", groups, pairs, title, answer)
+    draw = partial(correlation_map, groups, pairs, False)
     caption = (
         f"Pearson correlation of daily returns, {moment(over[0])} to {moment(over[1])}, over the days "
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
         "amber, or hatched."
     )
-    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
-    maps = every, (_between("between", names, between),)
+    pairwise = b.plot("pairs", title, caption, draw, answer, data=_CORRELATIONS)
+    every = b.Prose(b.Linked("Every pair (CSV)", _CORRELATIONS))
+    maps = (pairwise, every), (_between("between", names, between),)
     years = [_year(day) for day in days]
     spans = [(_year(str(window.first)), _year(str(window.last))) for window in index.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
-    panels, moved = list[tuple[Inline, str]](), list[tuple[str, ...]]()
+    panels, moved = list[tuple[b.Inline, str]](), list[tuple[str, ...]]()
     for at, (name, (_, _, tickers, lines, path)) in enumerate(zip(names, classes, strict=True), 1):
         last = count(round(float(path[-1])))
         of = f"{counted(len(tickers), 'instrument')}; index at {last}"
         title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
-        svg = class_panel(f"class-{at}", lines, path, years, shaded, title, desc)
-        panels.append(((bold(name), f" {of}"), svg))
+        svg = view(f"class-{at}", title, desc, partial(class_panel, lines, path, years, shaded), "both", NARROW)
+        panels.append(((b.bold(name), f" {of}"), svg))
         there = ((asset, lines[:, k][np.isfinite(lines[:, k])]) for k, asset in enumerate(tickers))
         closed = {asset: float(values[-1]) if values.size else 100.0 for asset, values in there}
         low, high = min(closed, key=closed.__getitem__), max(closed, key=closed.__getitem__)
@@ -118,19 +120,19 @@ def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]
         "equal-weight index of the class. Shaded: stress windows of this run."
     )
     moves = (
-        Panels(tuple(panels), "tri"),
-        Table(header, tuple(moved), right),
-        Prose(Linked("Class indices (CSV)", _CLASSES)),
+        b.Panels(tuple(panels), "tri"),
+        b.Table(header, tuple(moved), right),
+        b.Prose(b.Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
-        Section("instruments", "Which assets can be held?", blocks=(figure,)),
-        Section("correlations", "Which assets move together?", answer, (Columns(maps),)),
-        Section("moves", "How did each class move?", span, moves),
+        b.Section("instruments", "Which assets can be held?", blocks=(figure,)),
+        b.Section("correlations", "Which assets move together?", answer, (b.Columns(maps),)),
+        b.Section("moves", "How did each class move?", span, moves),
     ]
     if asked := question_figures(index):
-        sections.append(Section("questions", "Which questions are asked?", blocks=asked))
+        sections.append(b.Section("questions", "Which questions are asked?", blocks=asked))
     lead = "The market and the questions of this run. Nothing here is about a model."
-    page = Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES)
+    page = b.Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES)
     every_one = [ticker for _, _, tickers, *_ in classes for ticker in tickers]
     cells = [
         (name, *("" if np.isnan(value) else value for value in row))
@@ -147,18 +149,18 @@ def _year(day: str) -> float:
     return when.year + (when.timetuple().tm_yday - 1) / _YEAR
 
 
-def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
+def _between(name: str, names: Sequence[str], values: Floats) -> b.Figure:
     """The mean correlations by class as a map with numbers, and as a table."""
     title = "Do classes move together?"
     groups = [(name, 1) for name in names]
-    wide, narrow = correlation_map(name, groups, values, title, _correlated(names, values), numbers=True)
+    draw = partial(correlation_map, groups, values, True)
     rows = tuple(
         (name, *("n/a" if np.isnan(value) else number(value) for value in row))
         for name, row in zip(names, values.tolist(), strict=True)
     )
-    table = Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
+    table = b.Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
     caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
-    return Figure(title, caption, wide, narrow, table)
+    return b.plot(name, title, caption, draw, _correlated(names, values), table)
 
 
 def _correlated(names: Sequence[str], values: Floats) -> str:
@@ -171,7 +173,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     return f"Mean correlation within a class: {listing(within) or 'not defined'}.{rest}"
 
 
-def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
+def question_figures(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
     run = index.run
     asked = {scored.question.id: scored.question.template for questions in run.answers.values() for scored in questions}
@@ -201,17 +203,17 @@ def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
         cells.append((words, every, share, length))
         lines.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(lines)}.", "questions", False)
+    draw = partial(bar_table, columns, bars, "questions", False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
-    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
+    table = b.Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", REGIME_NAMES, by_regime),
         _shares("How large is the whole set?", "A run asks some of one split.", SPLITS, whole),
-        Figure(title, caption, wide, narrow, table),
+        b.plot("texts", title, caption, draw, f"{'; '.join(lines)}.", table, width=WIDE),
     )
 
 
-def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> Figure:
+def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> b.Figure:
     """Counts by template as bars of their share, the total first."""
     sums = [sum(counts[at] for _, counts in rows) for at in range(len(columns))]
     bars, cells = list[BarRow](), list[tuple[str, ...]]()
@@ -220,12 +222,13 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
         bars.append((words, every, tuple((amount / total, count(amount)) for amount in counts)))
         cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(amount)}" for name, amount in zip(columns, sums, strict=True)) + "."
-    wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
-    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
-    return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)
+    draw = partial(bar_table, columns, bars, "questions", True)
+    table = b.Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
+    caption = f"{caption} A full bar is all questions of the row."
+    return b.plot(columns[0], title, caption, draw, desc, table, width=WIDE)
 
 
-def snapshots_page(index: BenchmarkIndex) -> Page:
+def snapshots_page(index: BenchmarkIndex) -> b.Page:
     """Figures 13, 25 and 26 of PortBench: the market information in prompts on some dates."""
     sections = []
     for at, window in enumerate(index.run.windows, 1):  # the date on which its instruments were most volatile
@@ -237,20 +240,20 @@ def snapshots_page(index: BenchmarkIndex) -> Page:
                        for row in cells]  # fmt: skip
             right = frozenset(k for k in range(1, len(columns)) if cells and all(row[k] for row in numeric))
             named = tuple(clean(head, 40).replace("_", " ") for head in columns)
-            table = Table(named, cells, right, summary="", style="layer")
+            table = b.Table(named, cells, right, summary="", style="layer")
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
-        macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
+        macro = tuple((b.Group(title, (table,)),) for name, title, table in tables if name == "macro")
         names = [clean(name, 24).replace("_", " ") for name in shown.regimes]
         chart = _between(f"s{at}", names, shown.between)
         others = (
-            Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
+            b.Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
         title = f"{index.window(window.window)}, {moment(str(shown.day))}"
-        sections.append(Section(f"s{at}", title, blocks=(Columns(((chart,), *macro)), *others)))
+        sections.append(b.Section(f"s{at}", title, blocks=(b.Columns(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."
     )
     contents = tuple((section.id, str(section.heading)) for section in sections)
     path = "snapshots.html"
-    return Page(path, "Snapshots", lead, tuple(sections), contents=contents, here="snapshots", styles=DATA_STYLES)
+    return b.Page(path, "Snapshots", lead, tuple(sections), contents=contents, here="snapshots", styles=DATA_STYLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Final
 
@@ -15,7 +16,7 @@ from assaymark.report import blocks as b
 from assaymark.report import page as p
 from assaymark.report import text as t
 from assaymark.report.charts import models as charts
-from assaymark.report.charts.canvas import HALF, NARROW
+from assaymark.report.charts.canvas import WIDE
 from assaymark.report.measurements import measurement_links, measurement_pages, measurement_parts
 from assaymark.report.portbench import index as bench
 from assaymark.report.portbench import records as r
@@ -311,18 +312,18 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
         if rows:
             title = f"Largest drawdown under stress, {investor} profile"
             desc = "; ".join(f"{name}: {fall}, {side} the limit" for name, fall, _, side in lines)
-            drawn = charts.limit_chart("limit", rows, limit, title, desc)
             inside = [name for name, _, passes in rows if passes]
             named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
             answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
             header = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
             table = b.Table(header, tuple(lines), frozenset({1}))
             more = b.Linked("Value and drawdown in every window", "histories.html") if index.has_histories else ""
-            figure = b.Figure(title, "Crossed: beyond the limit.", *drawn, table)
+            draw = partial(charts.limit_chart, rows, limit)
+            figure = b.plot("limit", title, "Crossed: beyond the limit.", draw, desc, table)
             half = _half("limits", heading, answer, figure, *b.notes((more,)))
         halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
-    pairs = (b.Columns(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
+    pairs = (b.beside(*halves[at : at + 2]) for at in range(0, len(halves), 2))
     return b.Page(
         "index.html", clean(run.title, 120), bench.bench_lede(index),
         blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(index), *pairs), here="results",
@@ -390,7 +391,6 @@ def _stages(index: BenchmarkIndex) -> b.Group:
                      for at, who in enumerate(names))  # fmt: skip
     dates = counted(sum(len(window.decisions) for window in index.run.windows), "date")
     title = f"Mean score by stage, with {percent(index.run.plan.level)} interval over {dates}; dotted: best possible"
-    svgs = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
         ("Model", *(f"{name} {subtitle}" for name, subtitle, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
@@ -409,7 +409,9 @@ def _stages(index: BenchmarkIndex) -> b.Group:
             f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
-    return _half("stages", heading, lost, *notes, b.Figure(title, "", svgs[0], svgs[1], table, mid=svgs[2]))
+    draw = partial(charts.column_chart, names, columns)
+    figure = b.plot("stages", title, "", draw, desc, table, width=WIDE, tablet=True)
+    return _half("stages", heading, lost, *notes, figure)
 
 
 def _conventions(index: BenchmarkIndex) -> b.Group | None:
@@ -436,7 +438,6 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     desc = "; ".join(
         f"{model}: {one} by the {own_name}{f', {two} by the {other_name}' if two else ''}" for model, one, two in lines
     )
-    wide, narrow = charts.convention_chart("ceps", rows, title, desc)
     caption = f"Filled: {own_name}. Outlined: {other_name}."
     caption += f" Dotted: tiers under the {own_name}." if any(row[-1] for row in rows) else ""
     table = b.Table(("Model", own_name, other_name), tuple(lines), frozenset({1, 2}))
@@ -452,7 +453,7 @@ def _conventions(index: BenchmarkIndex) -> b.Group | None:
     elif flipped:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in flipped[:3]])
         answer = f"Yes. Under the formulas of the {other_name} {count(len(flipped))} of {orders} are reversed: {named}."
-    figure = b.Figure(title, caption, wide, narrow, table)
+    figure = b.plot("ceps", title, caption, partial(charts.convention_chart, rows), desc, table)
     more = b.Prose((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
 
@@ -473,8 +474,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     edges = [end for row in rows if row.ends for end in row.ends] or [0.0, 1.0]
     axis = max(0.0, int(min(edges) * 10) / 10), min(1.0, int(max(edges) * 10 + 0.999) / 10)
     title, desc = "Questions with full information, 0 to 1", "; ".join(f"{listing(r.names)}: {r.shown}" for r in rows)
-    wide, narrow = (charts.tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, float(width), kind)
-                    for kind, width in (("wide", HALF), ("narrow", NARROW)))  # fmt: skip
+    draw = partial(charts.tier_chart, rows, axis, ())
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
     links = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
@@ -489,5 +489,5 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     if t.known(item) and open_:
         between = t.interval_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
-    figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
+    figure = b.plot("asked", title, "Hatched: a tier from end to end.", draw, desc, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

@@ -133,7 +133,7 @@ class BenchProvenance:
 def _talk(asked: str, reply: str) -> b.Columns:
     """A prompt next to its reply."""
     texts = (("Prompt", asked), ("Reply", reply))
-    return b.Columns(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
+    return b.beside(*(b.Group(name, (b.Passage(text or "(empty)", style=""),)) for name, text in texts), style="talk")
 
 
 _STATES: Final[Mapping[str, str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from operator import itemgetter
 from typing import Final
@@ -14,7 +15,7 @@ from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, paths_text, views
+from assaymark.report.charts.canvas import NARROW, WIDE, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
@@ -209,15 +210,15 @@ def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
         return None
     title, desc = "Signals and trading", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
     columns = ("S2, signals", "S4, trading")
-    wide, narrow = views(
-        "signals", title, desc,
-        lambda _, width: share_map(points, columns, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
-    )  # fmt: skip
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."
     table = b.Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
-    return b.Figure(title, caption, wide, narrow, table)
+    return b.plot(
+        "signals", title, caption,
+        lambda name, width: share_map(points, columns, 340.0 if width == NARROW else 380.0, name, width), desc, table,
+        width=WIDE / 2,
+    )  # fmt: skip
 
 
 def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
@@ -254,7 +255,7 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
         title = f"Sharpe ratio in {calm} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
         desc = "; ".join(f"{name}: Sharpe {number(sharpe.value)}, maximum drawdown {percent(fall, 1)}"
                          for name, sharpe, fall, *_ in points)  # fmt: skip
-        wide, narrow = stress_scatter(f"scatter-{at}", points, limit, calm, title, f"{desc}.")
+        draw = partial(stress_scatter, points, limit, calm)
         caption = (
             f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
             "stress window. Open with a cross: does not. Diamonds: baselines."
@@ -264,7 +265,7 @@ def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
         note += "No whisker on the vertical axis: each stress window happened once. "
         note += "No ranking by Sharpe ratio is supported."
         table = b.Table(columns, tuple(rows), frozenset({1, 2}))
-        figures.append(b.Figure(title, caption, wide, narrow, table, note=note))
+        figures.append(b.plot(f"scatter-{at}", title, caption, draw, f"{desc}.", table, width=WIDE, note=note))
     return tuple(figures)
 
 

@@ -53,6 +53,8 @@ PAGE: Final = 380_000
 WHOLE: Final = 300_000
 """Maximum bytes of one text on a page; the middle of a longer one is cut."""
 
+_NEAR: Final = 40  # characters of a word that is not cut
+
 FOLDER: Final = "calls"
 _ROOT: Final = "../"
 _FACTS, _FRAME, _ARGS = 600, 400, 2000
@@ -88,11 +90,15 @@ def fit_markup(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     length = min(len(text) - 1, int(limit * 0.9))
     while True:  # a character takes at most 23 bytes, so this terminates
         head = int(length * 0.7)
-        first, last = reveal(text[:head]), reveal(text[len(text) - (length - head) :])
+        tail = len(text) - (length - head)
+        # No word is cut if a space is near.
+        before, after = text[max(0, head - _NEAR) : head].rfind(" "), text[tail : tail + _NEAR].find(" ")
+        head, tail = head if before < 0 else max(0, head - _NEAR) + before, tail + max(after, 0)
+        first, last = reveal(text[:head]), reveal(text[tail:])
         if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
             break
         length = length * 2 // 3
-    cut = len(text) - length
+    cut = tail - head
     mark = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(cut))
     return first + mark + last, cut
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import paths_text
+from assaymark.report.charts.canvas import WIDE, paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
 from assaymark.report.page import by_file
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
@@ -408,7 +409,7 @@ def account_figure(
               tuple(words.day(day, short=True) for day in days))  # fmt: skip
     ends = "; ".join(f"{name} {end}" for name, _, end, *_ in lines)
     desc = words.say("earned.desc", agent=lines[0][0], ends=ends, fall=falling[0]) if only else ends
-    drawn = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
+    draw = partial(nav_figure, lines, beside, True)
     navs = [(name, nav) for name, nav, *_ in lines]
     caption = words.say(
         "earned.caption_elsewhere" if index.run.source else "earned.caption",
@@ -419,8 +420,10 @@ def account_figure(
     table = b.Table(columns, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
     scales = words.say("accounts.linear"), words.say("accounts.log")
     brush = brush_of((start, *map(words.day, days)), navs)
-    heading = title if heading is None else heading
-    figure = b.Figure(heading, caption, *drawn[:2], table, brush=brush, scales=scales, mid=drawn[2], **shown)
+    figure = b.plot(
+        "nav" if only else "accounts", title if heading is None else heading, caption, draw, desc, table,
+        alt=title, width=WIDE, tablet=True, brush=brush, scales=scales, **shown,
+    )  # fmt: skip
     return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 

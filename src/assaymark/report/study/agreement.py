@@ -4,6 +4,7 @@ judge alone; possible ranks; and the stability of each order without any one jud
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from assaymark.claims import Rules
@@ -11,7 +12,7 @@ from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
-from assaymark.report.charts.canvas import POINTED, JudgeWords, text_alternative
+from assaymark.report.charts.canvas import POINTED, WIDE, JudgeWords
 from assaymark.report.charts.grids import RankRow, binned, rank_bars, rank_heads, scale_use
 from assaymark.report.charts.intervals import ForestRow, forest
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
@@ -121,17 +122,17 @@ def ranks_section(index: RunIndex) -> b.Section:
     unranked = [name for name, drawn, *_ in rows if drawn is None]
     desc = "; ".join(texts) + (f"; not ranked: {t.listing(unranked)}" if unranked else "")
     title = "Share of resamples in which an agent takes each rank"
-    wide, narrow = rank_bars("ranks", rows, places, title, desc)
     caption = (
         f"Share of {draw_counts(firsts)} in which an agent takes each rank; ties share their ranks. The filled bar is "
         "the supported rank. A dashed row is an agent that shares its tier."
     )
     data = b.Table(("Agent", *(f"rank {place}" for place in range(1, places + 1))), tuple(values))
-    figure = b.Figure("Would other clusters change the ranks?", caption, wide, narrow, None, data)
+    figure = b.plot("ranks", "Would other clusters change the ranks?", caption, partial(rank_bars, rows, places), desc,
+                     None, data, alt=title)  # fmt: skip
     table = b.Table(
         ("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), ""
     )
-    both = b.Columns(((figure,), (b.Group("The same as a table", (table,)),)))
+    both = b.beside(figure, b.Group("The same as a table", (table,)))
     return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
@@ -347,10 +348,12 @@ def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Fig
         for judge, shares in zip(titles, shares_of, strict=True):
             cells.append((f"{row}, {judge}", *(["no marks"] * len(marks) if shares is None else map(percent, shares))))
     title = f"How each judge used the marks {index.study.scale_text}"
-    wide, narrow = scale_use("scale", titles, rows, title, text_alternative(texts), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     table_ = b.Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
-    return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(texts))
+    return b.plot(
+        "scale", "Which marks did each judge give?", caption, partial(scale_use, titles, rows, marks), alt=title,
+        width=WIDE, table=table_, judges=tuple(texts),
+    )  # fmt: skip
 
 
 def agreement_words(index: RunIndex) -> str:
@@ -415,7 +418,7 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
     gates = index.study.gates
     desc = "; ".join(f"{title}: {words}" for title, words in texts)
     title = "Agreement between judges on each score, against the gates"
-    wide, narrow = forest("kappa", rows, (gates.halt, gates.publish), title, desc, index.sign)
+    draw = partial(forest, rows, (gates.halt, gates.publish), index.sign)
     caption = (
         f"{_COEFFICIENTS[index.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
         f"{count(max(m.n for _, m in kappas))} {clean(kappas[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
@@ -426,4 +429,5 @@ def kappa_figure(index: RunIndex) -> b.Figure | None:
     if any(by for _, _, _, by, *_ in rows):
         caption += f" Upright stroke: the lowest {index.sign} within a format that has a gate of its own; it decides."
     values = b.Table(("Score", index.sign), tuple(texts))
-    return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
+    return b.plot("kappa", "How far is each score from a gate?", caption, draw, desc, None, values, alt=title,
+                   width=WIDE)  # fmt: skip

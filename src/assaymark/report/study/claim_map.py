@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from assaymark.claims import kind_of
@@ -13,6 +14,7 @@ from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, Pa
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
+from assaymark.report.charts.canvas import NARROW
 from assaymark.report.charts.grids import order_grid
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone, score_words, supported_orders
 from assaymark.report.study import agreement, checks
@@ -439,7 +441,7 @@ def order_grid_section(index: RunIndex) -> b.Section:
     def phrase(pair: tuple[str, str], level: Level) -> str:
         return f"{clean(pair[0], 60)} above {clean(pair[1], 60)} ({TAGS[level].lower()})"
 
-    rows, charts = list[tuple[Inline, ...]](), list[tuple[b.Figure]]()
+    rows, charts = list[tuple[Inline, ...]](), list[b.Figure]()
     # A row for each pair that any verdict orders; the agents of a row in alphabetical order.
     for agent, other in sorted({(min(pair), max(pair)) for orders in allowed.values() for pair in orders}):
         both = ((agent, other), (other, agent))
@@ -452,18 +454,20 @@ def order_grid_section(index: RunIndex) -> b.Section:
             heading = index.title(dimension)
             desc = "; ".join(phrase(pair, level) for pair, level in sorted(orders.items()))
             desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported ranking"
-            svg = order_grid(f"heat{len(charts)}", names, marks, f"Supported rankings of agents: {heading}", desc)
             drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(orders.items()))
             note, values = (
                 f"{t.counted(len(orders), 'ranking')} of {t.counted(pairs, 'pair')}",
                 ("Above", "Below", "Level"),
             )
-            charts.append((b.Figure(heading, "", svg, "", note=note, values=b.Table(values, drawn)),))
+            charts.append(b.plot(
+                f"heat{len(charts)}", heading, "", partial(order_grid, names, marks), desc, width=NARROW, note=note,
+                alt=f"Supported rankings of agents: {heading}", values=b.Table(values, drawn),
+            ))  # fmt: skip
     silent = [score_words(d) for d in scored if not allowed[d]]
     none = f"No ranking is supported on {t.listing(silent, last='or')}." if silent else ""
     lead = f"{t.counted(sum(map(len, allowed.values())), 'ranking')} of {count(len(scored) * pairs)} supported."
     return b.section(
         "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
-        b.Columns(tuple(charts), "tri") if charts else None,
+        b.beside(*charts, style="tri") if charts else None,
         b.Table(("Pair", *map(index.title, scored)), tuple(rows)) if rows else None,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from assaymark.claims import kind_of
@@ -13,7 +14,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, AxisRow, LevelMark, axis_rows, thinned
+from assaymark.report.charts.intervals import DOTS, AxisRow, LevelMark, axis_rows, described, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
 from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
@@ -89,7 +90,7 @@ def controls(index: RunIndex) -> tuple[Control, ...]:
 def controls_section(index: RunIndex) -> b.Section:
     """Control texts against their rules, their scores, the outcomes without each judge family, and terse agents."""
     measured = [c for c in controls(index) if c.gate is not None or c.score is not None]
-    columns = tuple((figure,) for figure in _figures(index, measured))
+    figures = list(_figures(index, measured))
     separation, text = index.get("cell.separation", AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
         value = t.estimate(separation) if known(separation) else t.as_text(separation)
@@ -158,7 +159,7 @@ def controls_section(index: RunIndex) -> b.Section:
     return b.section(
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
-        b.Columns(columns) if columns else None, b.notes([text]),
+        b.beside(*figures) if figures else None, b.notes([text]),
         b.table_of(header, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
@@ -197,8 +198,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
     if rows:
-        desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-        drawn = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
+        title = "Control texts against what their rule holds them against"
         caption = (
             "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
             f"{percent(index.study.inference.level)} intervals over clusters. "
@@ -207,7 +207,8 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         )
         of_rows = tuple((row.title, row.shown, row.note) for row in rows)
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
-        yield b.Figure("How far from the rule is each control?", caption, *drawn, None, values)
+        yield b.plot("gates", "How far from the rule is each control?", caption, partial(axis_rows, rows, None),
+                      described(rows), None, values, alt=title)  # fmt: skip
     rows, honest = [], index.get("cell.honest", AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
         if item is None:
@@ -220,9 +221,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
         rows.append(AxisRow(title, mean, f"{half}n = {t.n_words(item)}", box=box, values=dots))
     if any(c.score for c in measured) and any(row.box is not None or row.values for row in rows):
-        desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
         title = "Panel scores of honest records and control texts"
-        drawn = axis_rows("spread", rows, title, desc, index.study.scale)
         caption = (
             f"Panel scores on the aggregate, {index.study.scale_text}. Box: the middle half of the honest records. "
             f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
@@ -230,7 +229,8 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         lies = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
                      for row in rows)  # fmt: skip
         table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), lies)
-        yield b.Figure("Where do their scores lie?", caption, *drawn, table)
+        yield b.plot("spread", "Where do their scores lie?", caption, partial(axis_rows, rows, index.study.scale),
+                      described(rows), table, alt=title)  # fmt: skip
 
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
@@ -267,12 +267,14 @@ def style_section(index: RunIndex) -> b.Section:
             f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
         )
         line, terse = [(tokens, delta) for tokens, delta, _ in points], float(index.study.cells.terse_tokens)
-        wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
+        draw = partial(scan_line, line, item.value, terse)
         caption = (
             "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
             "points. Solid: the split where they part most. Dashed: below it the plan calls a text terse."
         )
-        drawn = [b.Figure("Where do long and short texts part?", caption, wide, narrow, values=table), table]
+        figure = b.plot("scan", "Where do long and short texts part?", caption, draw, desc,
+                         None, table, alt="Score above minus below each length")  # fmt: skip
+        drawn = [figure, table]
     matched, note = index.known("length_matched.contrast"), ""
     if matched:
         tested = [(m.value > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
@@ -332,8 +334,6 @@ def anchor_section(index: RunIndex) -> b.Section:
             same = " (same anchors)" if not whole and detail.get("changed") is False else ""
             drawn.append(AxisRow(index.title(dimension) + same, t.with_ends(item, t.signed),
                                  f"{spread}n = {count(item.n)}", item.value, t.bounds_of(item)))  # fmt: skip
-    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
-    wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
     caption = (
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(index.run.rubric.name, 60)}, the same "
@@ -342,7 +342,8 @@ def anchor_section(index: RunIndex) -> b.Section:
     columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
     table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
-    figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
+    figure = b.plot("anchors", "How far do the scores move?", caption, partial(axis_rows, drawn, None),
+                     described(drawn), None, table, alt="Shift of each score under the other anchors")  # fmt: skip
     return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
 
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
+from functools import partial
 from html import escape
 from pathlib import PurePath
 from typing import Final
@@ -18,7 +19,7 @@ from assaymark.records import Constraint, Context, Decision, Measurement
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.charts.canvas import csv_text
+from assaymark.report.charts.canvas import NARROW, csv_text
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import RunIndex
 from assaymark.report.study.plan import planted_group
@@ -103,7 +104,7 @@ def agents_section(index: RunIndex) -> b.Section | None:
     elif substrate.date_probe.model is None:
         probes.append("The plan names no model for a date probe, so no model was asked.")
     planted = tuple(
-        (planted_group(clean(view.name, 80), view.question, view.planted),)
+        planted_group(clean(view.name, 80), view.question, view.planted)
         for view in sorted(index.run.reference_agents, key=lambda planted: planted.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
@@ -129,7 +130,7 @@ def agents_section(index: RunIndex) -> b.Section | None:
         sentence = f"{t.listing(names)} {are} with planted properties, no language model."
         if built_in.issuperset(agent.name for agent in index.study.agents):
             sentence = "Every agent is a built-in rule with planted properties; none is a language model."
-        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Columns(planted, "tri")), "agents-planted"))
+        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.beside(*planted, style="tri")), "agents-planted"))
     cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
     market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
@@ -203,7 +204,7 @@ def example_page(index: RunIndex) -> b.Page | None:
     """The page of the example cycle; None if there is none."""
     if index.run.example is None:
         return None
-    (cycle, context, decisions), charts = index.run.example, list[tuple[Block, ...]]()
+    (cycle, context, decisions), charts = index.run.example, list[Block]()
     prices = prices_of(context)
     classes = {item.id: item.asset_class for item in context.instruments}
     for at, series in enumerate(context.series[:MOST]):
@@ -212,7 +213,7 @@ def example_page(index: RunIndex) -> b.Page | None:
         caption = f"Real name: {clean(cycle.names.get(series.instrument, 'not known'), 60)}"
         title = f"{name}, {kind}" if kind else name
         if len(closes) < 2 or not all(map(math.isfinite, closes)):
-            charts.append((b.Group(title, b.notes(["no line: fewer than two prices", caption])),))
+            charts.append(b.Group(title, b.notes(["no line: fewer than two prices", caption])))
             continue
         minutes = round((len(closes) - 1) * series.interval_s / 60)
         desc = (
@@ -220,9 +221,9 @@ def example_page(index: RunIndex) -> b.Page | None:
             f"{number(min(closes))}, highest {number(max(closes))}"
         )
         sides = (f"{count(minutes)} minutes before", "at the cutoff")
-        drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
-        charts.append((b.Figure(title, "", drawn, "", note=caption, data=CLOSES),))
-    shown: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
+        charts.append(b.plot(f"price{at}", title, "", partial(price_chart, closes, sides), desc,
+                             alt=f"Closes of {name}", width=NARROW, note=caption, data=CLOSES))  # fmt: skip
+    shown: list[Block] = [b.beside(*charts, style="tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     shown += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
     shown += _features_and_portfolio(context, prices)

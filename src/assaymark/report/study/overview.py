@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Final
 
@@ -15,7 +16,7 @@ from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, small
-from assaymark.report.charts.canvas import MID, NARROW, WIDE
+from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
@@ -152,18 +153,14 @@ def _tiers_section(index: RunIndex) -> b.Section:
         if reason and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
         lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.remark}" for row in rows]
-        desc = "; ".join(lines)
+        desc, draw = "; ".join(lines), partial(tier_chart, rows, axis, reason)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and index.agents:
-            wide, narrow, mid = (
-                tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width), kind, reason)
-                for kind, width in (("wide", WIDE), ("narrow", NARROW), ("mid", MID))
-            )
             title = f"Overall score, {index.study.scale_text}, with {level} interval"
-            ranks, tablet = _ranks_words(index, AGGREGATE), "" if reason else mid
-            blocks.append(b.Figure(title, ranks, wide, narrow, values=values, mid=tablet))
+            blocks.append(b.plot("tiers", title, _ranks_words(index, AGGREGATE), draw, desc, None, values,
+                                  alt="Overall score by tier", width=WIDE, tablet=not reason))  # fmt: skip
         elif at:
             status, item = index.status(dimension), index.gating(dimension)
             kappa = f"{index.gating_words(dimension)}{'' if item is None else t.interval_of(item)}"
@@ -171,11 +168,10 @@ def _tiers_section(index: RunIndex) -> b.Section:
             if status == "methodology":
                 agree = "Judges agree weakly"
                 kappa += f"; {number(index.study.gates.publish)} needed without a condition"
-            about = (f"{title} by tier", desc, float(NARROW))
-            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", reason)
             note = "" if reason else _ranks_words(index, dimension)
-            charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
-    small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
+            charts.append(b.plot(f"tier{at - 1}", title, f"{agree}: {kappa}", draw, desc, None, values,
+                                  alt=f"{title} by tier", width=NARROW, note=note))  # fmt: skip
+    small = [b.beside(*charts, style="small3")] if charts else []
     if table is not None:
         cuts, flips = tier_sentences(index)[:_CUTS], reversed_sentences(index)[:_CUTS]
         blocks += [*_quotes(cuts), *(b.Prose(s) for s in (best_agents(index),) if s), *small, *_quotes(flips, cuts)]

@@ -12,7 +12,7 @@ from assaymark.prompting import judged_text
 from assaymark.records import AGGREGATE, grouped
 from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline
+from assaymark.report.blocks import Inline
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
 from assaymark.report.study.controls import holdout_name, holdout_state
@@ -130,7 +130,7 @@ def plan_section(index: RunIndex) -> b.Section:
     ]  # fmt: skip
     noted = [(title, tuple((term, b.with_note(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
-    facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
+    facts = (b.Group(title, (b.Terms(rows),)) for title, rows in noted)
     texts = b.table_of(("Dimension", "Mark", "Text"), [
         (index.title(name) if name else "All", clean(kind, 40), clean(text, 4000))
         for name, kind, text in run.rubric.texts
@@ -138,7 +138,7 @@ def plan_section(index: RunIndex) -> b.Section:
     return b.section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        b.notes(lines), b.Columns(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
+        b.notes(lines), b.beside(*facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
         b.Group("Show the rubric", (texts,), folded="phone") if texts else None,
         b.Group("Not claimed here", (b.Prose(NEVER_SAID, "never"),)),
     )  # fmt: skip
@@ -146,7 +146,7 @@ def plan_section(index: RunIndex) -> b.Section:
 
 def panel_section(index: RunIndex) -> b.Section:
     """The judges of the panel, and the planted properties of built-in ones."""
-    rows, planted = [], list[tuple[Block, ...]]()
+    rows, planted = [], list[b.Group]()
     views = {view.name: view for view in index.run.reference_panel}
     outside = index.study.stability.probe
     for judge in (*index.study.judges, *((outside,) if outside else ())):
@@ -158,11 +158,11 @@ def panel_section(index: RunIndex) -> b.Section:
         rows.append((name, clean(judge.family, 80), b.code(clean(judge.model, 120)), str(judge.trials),
                      invalid_words(index, judge.name), conflict))  # fmt: skip
         if (view := views.get(judge.name)) is not None and view.planted:
-            planted.append((planted_group(name, view.question, view.planted),))
+            planted.append(planted_group(name, view.question, view.planted))
     columns = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(columns, tuple(rows), frozenset({3, 4}), "", stacked=True)
     lead = built_in_judges(index)
-    return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
+    return b.section("panel", "Who judged?", lead, table, b.beside(*planted, style="tri") if planted else None)
 
 
 def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:

@@ -101,7 +101,7 @@ def judges_section(index: RunIndex) -> b.Section:
         grid = b.Table((f"{sign} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
         header: tuple[Inline, ...] = ("Panel", (f"{sign} without one judge", b.small(f" dashed: {number(cut)} needed")))
-        both = b.Columns(((grid,), (b.Table(header, without, summary="", stacked=True, style="tests"),)))
+        both = b.beside(grid, b.Table(header, without, summary="", stacked=True, style="tests"))
         blocks.append(_folded(len(panel), both, f"{sign} of each pair and without each judge"))
     columns = _columns(index, panel)
     if not blocks:

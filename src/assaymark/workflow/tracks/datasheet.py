@@ -111,7 +111,6 @@ class MadeSheets(Result):
     sheets: tuple[Datasheet, ...]
     agreement: tuple[Measurement, ...]
     page: Path
-    calls: int
 
     def _parts(self) -> Iterator[Part]:
         from assaymark.report.notebook import judges_parts
@@ -177,8 +176,8 @@ def measure_judges(
                 tasks=sheet.tasks or len({grade.trajectory.partition(".point.")[0] for grade in graded}),
             )  # fmt: skip
             points += graded
-        if study and Store(folder).digest(MEASUREMENTS) is not None:
-            beside = compare_with_people(Store(folder).read(MEASUREMENTS), judge.name)
+        if study:
+            beside = compare_with_people(Store(folder).stored(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
             ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
@@ -371,12 +370,6 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda sheet: sheet.judge)
 
 
-def stored_agreement(folder: RunFolder) -> list[Measurement]:
-    """Read the agreement between the judges of a folder of datasheets, pair by pair."""
-    store = Store(folder)
-    return store.read(MEASUREMENTS) if store.rows(MEASUREMENTS) else []
-
-
 def datasheet_name(judge: str) -> str:
     """Return the file name of a judge's datasheet without suffix, as in the name of its page."""
     return Path(datasheet_path(judge)).stem
@@ -398,19 +391,13 @@ def _write_sheets(
         files = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
         for name, text in files:
             write_atomic(folder.report / name, text)
-    return _made_sheets(folder, sheets, agreement)
+    return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html")
 
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
     """Write the pages of a folder of datasheets again from its stored results."""
-    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
-    pages = datasheet_pages(
-        sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
-    )
+    sheets, agreement = stored_datasheets(folder), Store(folder).stored(MEASUREMENTS)
+    read = None if calls == "none" else calls_of(folder)
+    pages = datasheet_pages(sheets, agreement, None, stored_answers(folder), read)
     runs.replace_files(folder.report, in_language(pages, language))
-    return _made_sheets(folder, sheets, agreement)
-
-
-def _made_sheets(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
-    calls = sum(sheet.calls["all"] for sheet in sheets)
-    return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)
+    return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html")

@@ -14,9 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
-
-import pyarrow as pa
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE, season_texts
 from assaymark.claims.season_plan import Season
@@ -32,7 +31,7 @@ from assaymark.records import Context, Decision, Portfolio, canonical_json, pars
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, print_raised
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_accounts as books
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_accounts import AccountDay, DueDays
@@ -473,41 +472,41 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
         return
     agents = [agent for entry in entries for agent in entry.record["agents"].values()]
     baselines = [baseline for entry in entries for baseline in entry.record["baselines"].values()]
-    counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
-    sentences: dict[tuple[str, str], list[str]] = defaultdict(list)
+    checks: dict[tuple[str, str], rows.SeasonCheck] = {}  # by agent and kind
     for name, stored in (pair for entry in entries for pair in entry.record["agents"].items()):
-        result = stored["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+        result = stored["checks"] or {"counts": {}}
         for kind, (total, passed) in result["counts"].items():
-            row = counts.setdefault((name, kind), [0, 0])
-            row[0], row[1] = row[0] + total, row[1] + passed
-        for kind, sentence in result["mismatches"]:
-            sentences[name, kind].append(f"{result['record_id']}\t{sentence}")
-    # the contexts as `CONTEXTS.to_arrow` would write them, from existing JSON
-    limits, by_text = limits_of(season), {}
-    for entry in entries:
-        cutoff, missing = entry.moment, entry.record["missing"]
-        facts = entry.facts.count('"available_at":')
-        for agent in entry.record["agents"].values():
-            if agent["context_id"] is None:
-                continue
-            holdings = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
-            context = Context(
-                completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
-                portfolio=Portfolio(season.currency, **holdings), constraints=limits, missing=tuple(missing),
-            )  # fmt: skip
-            raw = context_json(context, entry.facts, entry.series, entry.instruments)
-            by_text[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
-    texts = sorted(by_text)
-    names = ("context_id", "completeness", "cutoff", "facts", "missing")
-    columns = {name: [by_text[raw][at] for raw in texts] for at, name in enumerate(names)}
-    arrays = [pa.array(columns[name], type=kind) for name, (kind, _) in CONTEXTS.columns.items()]
-    contexts = pa.Table.from_arrays([*arrays, texts_array(texts)], schema=CONTEXTS.schema)
+            wrong = tuple(f"{result['record_id']}\t{text}" for of, text in result["mismatches"] if of == kind)
+            sums = checks.get((name, kind), rows.SeasonCheck(name, kind, 0, 0))
+            total, passed = sums.checks + total, sums.passed + passed
+            checks[name, kind] = rows.SeasonCheck(name, kind, total, passed, (*sums.mismatches, *wrong))
+    shown = {
+        agent["context_id"]: (entry, agent)
+        for entry in entries
+        for agent in entry.record["agents"].values()
+        if agent["context_id"] is not None
+    }
+    limits = limits_of(season)
+
+    def context_text(entry: DayEntry, agent: Mapping[str, Any]) -> str:
+        """Return the JSON of an agent's context, whose facts and bars are not parsed again."""
+        holdings = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
+        context = Context(
+            completeness="complete", cutoff=entry.moment, cutoff_source="the season's clock", prompt=agent["prompt"],
+            portfolio=Portfolio(season.currency, **holdings), constraints=limits,
+            missing=tuple(entry.record["missing"]),
+        )  # fmt: skip
+        return context_json(context, entry.facts, entry.series, entry.instruments)
+
+    contexts: Iterator[Any] = (
+        SimpleNamespace(
+            completeness="complete", cutoff=entry.moment, missing=entry.record["missing"],
+            facts=range(entry.facts.count('"available_at":')),
+        )
+        for entry, _ in shown.values()
+    )  # fmt: skip
+    store.write_arrow(CONTEXTS, CONTEXTS.to_arrow(contexts, (context_text(*each) for each in shown.values())), basis)
     decisions = (decision for entry in entries for decision in entry.record["decisions"])
-    checks = [
-        rows.SeasonCheck(name, kind, total, passed, tuple(sentences.get((name, kind), ())))
-        for (name, kind), (total, passed) in counts.items()
-    ]
-    store.write_arrow(CONTEXTS, contexts, basis)
     store.write(DECISIONS, (_parse_record(Decision, decision) for decision in decisions), basis)
     store.write(rows.FILLS, (rows.SeasonFill(**fill) for agent in agents for fill in agent["fills"]), basis)
     refused = (rows.SeasonRejection(**rejection) for agent in agents for rejection in agent["rejections"])
@@ -515,7 +514,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
     store.write(rows.TIMES, times_of(entries), basis)
     store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
     store.write(rows.BASELINES, [_parse_record(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
-    store.write(rows.CHECKS, checks, basis)
+    store.write(rows.CHECKS, checks.values(), basis)
     store.write(rows.NAVS, [_parse_record(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 

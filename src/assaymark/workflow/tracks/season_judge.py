@@ -337,7 +337,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
                 grades.append(grade_row(part, result, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {judge.name for judge in season.panel if judge.human}
-        grades += human_rows(_human_grades(store), parts, plan, people)
+        grades += human_rows(store.stored(HUMAN), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
             problem = f"no judge replied (first: {first.judge}, {first.reason}); nothing was written"
@@ -403,7 +403,7 @@ def _is_over(season: Season, last: str) -> bool:
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """Raise `InputError` if no judge can grade the season, or no decision was made yet."""
-    if not season.model_judges and not _human_grades(store):
+    if not season.model_judges and not store.stored(HUMAN):
         people = any(judge.human for judge in season.panel)
         problem = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
@@ -414,10 +414,6 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
         verb = "init FILE --out" if season.recorded else "run"
         problem = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
         raise InputError(str(folder.path), [Problem("", problem)])
-
-
-def _human_grades(store: Store) -> Sequence[Judgment]:
-    return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
 
 
 _ANSWER: Final = plans.HorizonAnswer(

@@ -108,11 +108,12 @@ def lock_season(
     records: ImportedSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
-        from assaymark.workflow.lock import season_judge_problems
+        from assaymark.workflow.lock import model_problems
 
         file = plans.read_recorded(text, source)
-        wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
-        records = find_season(folder, file, source, [*chain(*wrong)])
+        panel = ((f"panel.{judge.name}", judge) for judge in file.panel or ())
+        wrong = chain.from_iterable(model_problems(*place, models, "judge of seasons") for place in panel)
+        records = find_season(folder, file, source, [*wrong])
         season = plans.recorded_season(file, records.follows, source)
         data = SeasonData(None, records.digest, records.follows.universe)
     else:
@@ -296,7 +297,7 @@ def _check_season(
 
     In an invalid file every valid part is still checked, so that all problems are reported at once.
     """
-    from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
+    from assaymark.workflow.lock import absent_problems, model_problems
 
     raw, problems, data = read_toml(text, source), [], None
     try:
@@ -307,9 +308,9 @@ def _check_season(
             raise
     agents = _valid_entries(AgentSpec, raw.get("agents"))
     for agent in agents:
-        problems += agent_problems(f"agents.{agent.name}", agent, models)
+        problems += model_problems(f"agents.{agent.name}", agent, models, "agent")
     for judge in _valid_entries(JudgeSpec, raw.get("panel")):
-        problems += season_judge_problems(f"panel.{judge.name}", judge, models)
+        problems += model_problems(f"panel.{judge.name}", judge, models, "judge of seasons")
     market = season
     if market is None:
         parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
