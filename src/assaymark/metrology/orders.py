@@ -27,12 +27,11 @@ from assaymark.metrology.contrasts import (
     serial_tests,
     snap_to_zero,
 )
-from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
 from assaymark.metrology.recusal import PairTest
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
-from assaymark.records import JSON, Measurement
+from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Orders that may be published together: Shaffer's step-down over all pairs, and the claim to rank first.
 
@@ -176,6 +175,12 @@ def require_p(source: str, name: str, p: Floats) -> None:
     """Raise unless all values are p-values."""
     if not (inside := (p >= 0) & (p <= 1)).all():
         checks.fail(source, name, f"p-values lie in 0..1 (first that does not: {float(p[~inside][0])!r})")
+
+
+def dimensions_claimed(study: Study) -> bool:
+    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    dimensions = study.claims.dimensions
+    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 @dataclass(frozen=True, slots=True)
