@@ -303,7 +303,7 @@ class CallRun:
             if permit is not None:
                 gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
             if budget is not None and hold is not None:
-                budget.settle(hold, attempt, result)
+                budget.settle(hold, due.call, attempt, result)
 
         if permit is not None:
             return settle
