@@ -167,7 +167,7 @@ class Prices:
         words: set[str] = set()
         for call in calls:
             asked = -(-sum(len(part.text) for part in call.texts) // CHARACTERS_PER_TOKEN)
-            reply = _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
+            reply = call.output_tokens(ASSUMED_OUTPUT_TOKENS)
             words.add(f"{reply:,} a reply, {'its max_tokens' if 'max_tokens' in call.args else 'assumed'}")
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
@@ -234,12 +234,7 @@ def _most_tokens(call: CallSpec) -> tuple[int, int]:
     """The maximum numbers of input and output tokens of a call; output is an assumption if no limit is sent."""
     size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
     unset = _SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
-    return size + FRAME_TOKENS, _output_tokens(call, unset)
-
-
-def _output_tokens(call: CallSpec, unset: int) -> int:
-    most = call.args.get("max_tokens", unset)
-    return int(most) if isinstance(most, int | float) else unset
+    return size + FRAME_TOKENS, call.output_tokens(unset)
 
 
 AttemptId = tuple[str, int]
