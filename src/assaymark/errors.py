@@ -20,7 +20,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -76,7 +76,7 @@ class PlanError(AssayError):
 class UnknownNameError(AssayError):
     """A user-supplied name is not known; the message suggests ``meant``, or else the closest known name."""
 
-    def __init__(self, kind: str, name: str, options: Sequence[str], *, meant: str | None = None) -> None:
+    def __init__(self, kind: str, name: str, options: Iterable[str], *, meant: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(options))
         close = difflib.get_close_matches(name, self.known, n=1) if meant is None else [meant]
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -84,6 +84,13 @@ class UnknownNameError(AssayError):
         more = len(self.known) - len(shown)
         listed = ", ".join(shown) + (f" and {more} more" if more else "") if self.known else "none"
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {listed}")
+
+
+def check_known(kind: str, options: Collection[str], *names: str) -> None:
+    """Raise `UnknownNameError` for the first name that is not one of the options."""
+    for name in names:
+        if name not in options:
+            raise UnknownNameError(kind, name, options)
 
 
 class NotMeasurableError(AssayError):

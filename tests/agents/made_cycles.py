@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
 
 import numpy as np
@@ -12,7 +12,8 @@ from assaymark import records
 from assaymark.agents import COMPOSERS as RULES
 from assaymark.agents import DecisionKey, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
-from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
+from assaymark.market import REGIMES, Bars, Cycle, cycles_of, synthetic_minutes
+from assaymark.market.cycles import context_of
 from assaymark.prompting import signature
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision
@@ -37,58 +38,22 @@ def asked(agent: AgentSpec, cycle: Cycle) -> tuple[Decision, Reply]:
     return decision_of(agent, cycle.context, place, reply, call.key), reply
 
 
-NOW = datetime(2000, 1, 3, 12, tzinfo=UTC)
 CLASSES = ("equity", "bond", "commodity", "crypto", "real_estate")
 _BARS = 60
 
 
-def made_context(seed: int, *, instruments: int = 0) -> Context:
-    """The context of a seed: four to six instruments, two or three of them held within the limits."""
+def made_context(seed: int) -> Context:
+    """The context of a seed: an hour of four to six instruments, two or three of them held within the limits."""
     rng = np.random.default_rng([2000, seed])
-    size = instruments or int(rng.integers(4, 7))
-    names = [f"Asset {letter}" for letter in "ABCDEF"[:size]]
+    size = int(rng.integers(4, 7))
     moves = rng.normal(rng.normal(0, 2e-4, size), 8e-4, (_BARS - 1, size))
-    close = np.round(100 * np.cumprod(np.vstack([np.ones(size), 1 + moves]), axis=0), 4)
-    volume = rng.lognormal(4, 0.4, (_BARS, size)).round(0)
-    limits = (
-        records.Constraint(kind="max_weight", limit=float(rng.choice([0.3, 0.35, 0.4])), unit="nav", scope="holding"),
-        records.Constraint(kind="min_cash", limit=float(rng.choice([0.02, 0.05, 0.08])), unit="nav"),
-        records.Constraint(kind="max_leverage", limit=float(rng.choice([1.0, 1.2, 1.5])), unit="multiple"),
-        records.Constraint(kind="max_orders", limit=float(rng.integers(2, 4)), unit="count"),
-        records.Constraint(kind="allow_short", limit=float(rng.integers(0, 2)), unit="count"),
-        records.Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
-    )
-    prices = {name: float(close[-1, at]) for at, name in enumerate(names)}
-    held = [str(name) for name in rng.choice(list(prices), size=int(rng.integers(2, 4)), replace=False)]
-    shares = rng.uniform(0.4, 0.95, len(held)) * min(limits[0].limit, 0.9 / len(held))
-    positions = {name: round(1e5 * float(w) / prices[name], 4) for name, w in zip(held, shares, strict=True)}
-    worth = sum(units * prices[name] for name, units in positions.items())
-    cash = round(1e5 - worth, 2)
-    times = tuple(NOW - timedelta(minutes=_BARS - 1 - at) for at in range(_BARS))
-    facts, series = [], []
-    for at, name in enumerate(names):
-        ends, column = close[:, at], tuple(close[:, at].tolist())
-        bars = dict.fromkeys(("open", "high", "low", "close"), column) | {"volume": tuple(volume[:, at].tolist())}
-        series.append(records.Series(instrument=name, interval_s=60, times=times, **bars))
-        low, high = ends.min(), ends.max()
-        for field, unit, value in (
-            ("price", "price", ends[-1]),
-            *((f"return_{n}m", "ratio", ends[-1] / ends[-n - (n < 60)] - 1) for n in (5, 15, 60)),
-            ("volatility_60m", "ratio", (np.diff(ends) / ends[:-1]).std(ddof=1) * np.sqrt(_BARS)),
-            ("range_60m", "ratio", (ends[-1] - low) / (high - low)),
-            ("volume_15m", "multiple", volume[-15:, at].mean() / volume[:, at].mean()),
-        ):
-            facts.append(records.Fact(id=f"{name}.{field}", instrument=name, field=field, value=round(float(value), 6),
-                              unit=unit, available_at=NOW, as_of=NOW, source="bars"))  # fmt: skip
-    return Context(
-        completeness="complete", cutoff=NOW, cutoff_source="neutral clock", facts=tuple(facts), series=tuple(series),
-        prompt="Decide which orders to give for the book, keep every limit, and explain your reasons.",
-        instruments=tuple(
-            records.Instrument(id=name, name=name, asset_class=CLASSES[at % 5]) for at, name in enumerate(names)
-        ),
-        portfolio=records.Portfolio(currency="USD", cash=cash, nav=round(cash + worth, 2), positions=positions),
-        constraints=limits,
-    )  # fmt: skip
+    closes = np.round(100 * np.cumprod(np.vstack([np.ones(size), 1 + moves]), axis=0), 4)
+    volumes = rng.lognormal(4, 0.4, (_BARS, size)).round(0)
+    times = 60 * np.arange(1 - _BARS, 1)
+    bars = [Bars(f"Asset {letter}", times, *[close] * 4, volume)
+            for letter, close, volume in zip("ABCDEF", closes.T, volumes.T, strict=False)]  # fmt: skip
+    classes = {bar.instrument: CLASSES[at % 5] for at, bar in enumerate(bars)}
+    return context_of(bars, classes, rng, task_text())
 
 
 COMPOSERS = ("momentum", "contrarian", "minimum-variance", "equal-weight", "steward")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from made_cycles import MODELS, some_cycles, spec
+from made_cycles import MODELS, asked, some_cycles, spec
 from perturbed import Later
 
 from assaymark import agents
@@ -168,24 +168,15 @@ def cut(regime, seed, source=None):
     return next(cycles_of(source or source_of(1), [regime], cycles=1, bars=60, seed=seed, prompt=agents.task_text()))
 
 
-def answered(model, context, place, **values):
-    """The call, the reply and the decision of a built-in agent."""
-    agent = spec(model, name=model.partition("/")[2], **values)
-    call = agent_call(agent, agents.prompt_of(context))
-    came = asyncio.run(MODELS[model].complete(call))
-    return call, came, decision_of(agent, context, place, came, call.key)
-
-
 def everything(cycle) -> list[str]:
     """Every byte that an agent or a judge can be shown of a cycle, and everything that comes of it."""
     name = content_id(cycle.context)
-    place = DecisionKey("study", cycle.regime, 1, name)
     found = [agents.prompt_of(cycle.context).text, agents.envelope_of(cycle.context).text]
     decisions = []
     for model in MODELS:
-        call, came, decision = answered(model, cycle.context, place, seed=3)
+        decision, came = asked(spec(model, model.partition("/")[2], seed=3), cycle)
         decisions.append(decision)
-        found += [call.key, came.text]
+        found.append(came.text)
     for kind in ("cell_a", "cell_b"):
         decisions += agents.cell_decisions(
             [(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f"
@@ -218,8 +209,7 @@ def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_aske
     late = replace(cycle.context.facts[0], available_at=cycle.context.cutoff + timedelta(hours=1))
     context = replace(cycle.context, facts=(late, *cycle.context.facts[1:]))
     name = content_id(context)
-    place = DecisionKey("study", "recent", 1, name)
-    *_, decision = answered("reference/steward", context, place)
+    decision, _ = asked(spec("reference/steward"), replace(cycle, context=context))
     with pytest.raises(InputError, match="after the decision"):
         plan_calls([decision], {name: context}, STUDY, load_rubric("v1.0"))
 

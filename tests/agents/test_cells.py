@@ -199,15 +199,6 @@ def test_a_feature_is_read_in_many_wordings(wording):
     assert (found.kind, found.instrument, found.about, found.right) == ("feature", one.instrument, "return_60m", True)
 
 
-def test_generated_terse_cells_leave_no_number_unread():
-    for seed in range(10):
-        context = made_context(seed)
-        cell = agents.terse_right(context, drawn(seed))
-        said, unread = checks.statements_of(cell.text, context, cell.actions, checks.book_after(context, cell.actions))
-        assert unread == []
-        assert all(one.right for one in said)
-
-
 # --- paraphrases ------------------------------------------------------------------------------------------------------
 
 honest = cache(honest_decision)

@@ -17,10 +17,8 @@ from assaymark import agents
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
-from assaymark.market import cycles_of, synthetic_minutes
 from assaymark.portfolio import audit
 from assaymark.prompting import SIGNATURES, judged_text, read_material, sections, token_count
-from assaymark.protocol import AgentSpec
 from assaymark.records import Constraint
 
 NAMES = sorted(agents.COMPOSERS)
@@ -185,21 +183,13 @@ def test_a_house_style_and_a_share_of_brief_texts_are_said():
     )
 
 
-CONTEXT = next(cycles_of(synthetic_minutes(0), ["recent"], cycles=1, bars=60, seed=1)).context
-
-
-def reply(name: str, context) -> dict:
-    spec = AgentSpec(name="one", family="reference", model=name)
-    call = agents.agent_call(spec, agents.prompt_of(context))
-    return json.loads(asyncio.run(agents.reference_agents()[name].complete(call)).text)
-
-
 @pytest.mark.parametrize("name", sorted(set(agents.reference_agents()) - {"reference/mixed"}))
 @pytest.mark.parametrize("volume", [True, False])
 def test_daily_bars_are_spoken_of_as_days(name, volume):
-    series = [replace(one, interval_s=86_400, **({} if volume else {"volume": ()})) for one in CONTEXT.series]
-    daily = reply(name, replace(CONTEXT, series=tuple(series)))
-    minutes = reply(name, CONTEXT)
+    (cycle,) = some_cycles(seed=1, count=1, regimes=("recent",))
+    series = [replace(one, interval_s=86_400, **({} if volume else {"volume": ()})) for one in cycle.context.series]
+    days = replace(cycle, context=replace(cycle.context, series=tuple(series)))
+    daily, minutes = (json.loads(asked(spec(name), one)[1].text) for one in (days, cycle))
     assert daily["orders"] == minutes["orders"]
     assert not re.search(r"\b(minutes?|hours?)\b", daily["rationale"])
     assert daily["rationale"] == minutes["rationale"] or "days" in daily["rationale"] or "weeks" in daily["rationale"]

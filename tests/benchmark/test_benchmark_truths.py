@@ -157,26 +157,6 @@ def test_drift_of_figure_28_and_what_raises_the_flag():
     assert risk_of(np.array([0.5]), once, BALANCED).drift == pytest.approx(1 / 1.5 - 0.5)
 
 
-@pytest.mark.parametrize("convention", ["paper", "reference"])
-@pytest.mark.parametrize("name", NAMES)
-def test_the_truth_in_gives_every_score_1_out(name, convention):
-    for at, day in enumerate(window(name).decisions):
-        first = truths(name, at, convention=convention)
-        found = truths(name, at, buys=np.array([one == "buy" for one in first.signals]), convention=convention)
-        known = window(name).known(day)
-        risk = risk_of(found.weights[known.part], known.returns, BALANCED, convention=convention)
-        truth = found.risk
-        assert risk == truth
-        turnover = float(np.abs(found.weights - window(name).start().weights).sum())
-        figures = risk.var, truth.var, risk.drawdown, truth.drawdown
-        scores = (
-            bench.s1_score(found.views, first.views), bench.s2_score(bench.signals_of(found.views), first.signals),
-            bench.weight_accuracy(found.weights, found.weights), bench.s4_score(turnover, found.turnover),
-            bench.s5_score(risk.rebalance, truth.rebalance, *figures),
-        )  # fmt: skip
-        assert scores == pytest.approx((1.0,) * 5, abs=1e-12)
-
-
 @settings(max_examples=10)
 @given(st.permutations(range(12)))
 def test_the_order_of_the_store_changes_no_truth(order):

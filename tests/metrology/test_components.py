@@ -16,7 +16,7 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.comparisons import paired_differences, panel_fit
+from assaymark.metrology.comparisons import panel_fit
 
 COMPOSERS = tuple(mt.Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 SOLID = mt.Spread(0.4, 0.0)
@@ -355,11 +355,6 @@ def test_differences_are_means_over_common_cycles(seed, agents, records, parted)
 def test_every_pair_is_there():
     assert mt.cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
     assert mt.cluster_differences([("w", 1, 0, 3.0)], 1) == {}
-    # Parts may be left out.
-    scores = np.array([[3.0, 2.0], [NAN, 1.0], [4.0, 2.0]])
-    found = paired_differences(scores, None, np.array([1, 1, 1]), 2)
-    assert found[1].tolist() == [1.5]
-    assert np.isnan(found[0]).all()
 
 
 @pytest.mark.parametrize(("record", "message"), [

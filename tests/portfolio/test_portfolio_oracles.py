@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.optimize import linprog, minimize, root
+from scipy.optimize import linprog
 from scipy.sparse import csc_matrix
 
 from assaymark.errors import NotMeasurableError
@@ -130,26 +130,6 @@ def test_optimisers_against_an_interior_point_solver(seed, n, days):
         np.testing.assert_allclose(merged[0], merged[1], atol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "days"), [(3, 30), (12, 60), (30, 20)])
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_risk_against_a_root_finder(seed, n, days):
-    rng = np.random.default_rng([seed, n])
-    x = rng.normal(size=(days, 1)) + rng.normal(size=(days, n)) * rng.uniform(0.5, 2, n)
-    cov = sample_covariance(x)
-
-    def unequal(amounts) -> Floats:
-        return cov @ amounts - 1 / amounts
-
-    def slopes(amounts) -> Floats:
-        return cov + np.diag(1 / amounts**2)
-
-    other = root(unequal, 1 / np.sqrt(n * np.diag(cov)), jac=slopes, method="hybr", options={"xtol": 1e-14})
-    assert (other.x > 0).all()
-    w = equal_risk_contribution(cov).weights
-    np.testing.assert_allclose(w, other.x / other.x.sum(), rtol=1e-9)
-    np.testing.assert_allclose(w * (cov @ w) / (w @ cov @ w), 1 / n, atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_figures_against_empyrical_and_where_it_differs(seed):
     empyrical = pytest.importorskip("empyrical", reason="empyrical-reloaded, the other library, is not installed")
@@ -207,17 +187,6 @@ def test_scale_and_order_change_nothing(seed, n, scale):
         assert weights.sum() == pytest.approx(1)
         np.testing.assert_allclose(rule(scale * cov).weights, weights, rtol=1e-9)
         np.testing.assert_allclose(rule(cov[np.ix_(order, order)]).weights, weights[order], rtol=1e-9)
-
-
-def test_the_solution_is_the_minimum_of_the_convex_form():
-    cov = covariance(2, 5, 40) * 1e4
-
-    def form(log) -> float:
-        x = np.exp(log)
-        return float(0.5 * x @ cov @ x - log.sum())
-
-    other = np.exp(minimize(form, np.zeros(5), method="BFGS", options={"gtol": 1e-7}).x)
-    np.testing.assert_allclose(equal_risk_contribution(cov).weights, other / other.sum(), rtol=1e-4)
 
 
 def test_closed_forms_perfect_correlation_and_assets_without_variance():

@@ -21,7 +21,7 @@ from assaymark.benchmark.plan import ClassName, Pipeline, Profile, exposures, pr
 from assaymark.benchmark.scores import Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage, Truths
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside, no_reply
-from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
+from assaymark.errors import InputError, NotMeasurableError, check_known
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtesting import RISK_FREE
 from assaymark.portfolio.optimisers import Bools, Floats, Validator, evenly, normalise_sums
@@ -439,9 +439,7 @@ def run_baselines(
     names: Sequence[str] = tuple(BASELINES),
 ) -> tuple[BaselineResult, ...]:  # fmt: skip
     """Run every baseline in every window. Raises `UnknownNameError` for an unknown baseline."""
-    for name in names:
-        if name not in BASELINES:
-            raise UnknownNameError("baseline", name, tuple(BASELINES))
+    check_known("baseline", BASELINES, *names)
     baselines = []
     for window, name in product(windows, names):
         position, path = window.start(), [np.ones(1)]

@@ -18,7 +18,7 @@ import numpy as np
 
 from assaymark.benchmark.plan import RISK_SAFE
 from assaymark.benchmark.scores import Pace
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, check_known
 from assaymark.market import (
     CLASS_NAMES,
     AsOf,
@@ -109,10 +109,9 @@ def windows_of(history: History) -> tuple[Window, ...]:
 
 def window_named(name: str, windows: tuple[Window, ...]) -> Window:
     """Return the window of that name. Raises `UnknownNameError`."""
-    for candidate in windows:
-        if candidate.name == name:
-            return candidate
-    raise UnknownNameError("window", name, [window.name for window in windows])
+    by_name = {window.name: window for window in windows}
+    check_known("window", by_name, name)
+    return by_name[name]
 
 
 def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
@@ -162,9 +161,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
         chosen = [listing for listing, _ in zip(turns, range(instruments), strict=False)]
     else:
         by_id = {listing.id: listing for listing in listings}
-        for name in instruments:
-            if name not in by_id:
-                raise UnknownNameError("instrument", name, tuple(by_id))
+        check_known("instrument", by_id, *instruments)
         chosen = [by_id[name] for name in instruments]
         if twice := duplicates(instruments):
             problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
@@ -251,8 +248,7 @@ class BenchMarket:
         self.history, self.universe, self.lookback = history, universe, lookback
         prices = history.as_of(_END).prices(max(history.days.size, 1), filled=False)
         place = {name: at for at, name in enumerate(prices.ids)}
-        if absent := [one for one in universe.ids if one not in place]:
-            raise UnknownNameError("instrument", absent[0], prices.ids)
+        check_known("instrument", place, *universe.ids)
         raw = prices.values[:, [place[one] for one in universe.ids]]
         self.days: np.ndarray = prices.days
         if raw.shape[0] <= lookback:

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.scores import Checks, Convention, Pace
-from assaymark.errors import NotMeasurableError, UnknownNameError
+from assaymark.errors import NotMeasurableError, check_known
 from assaymark.plan import BiasRules, Frozen, MissingLimits, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
@@ -226,8 +226,7 @@ PROFILES: Final[dict[str, Profile]] = {profile.name: profile for profile in (CON
 
 def profile_named(name: str) -> Profile:
     """Return the profile of Table 7 with this name. Raises `UnknownNameError`."""
-    if name not in PROFILES:
-        raise UnknownNameError("profile", name, tuple(PROFILES))
+    check_known("profile", PROFILES, name)
     return PROFILES[name]
 
 
@@ -257,8 +256,7 @@ def exposures(w: ArrayLike, classes: Sequence[str], convention: Convention = "pa
     """
     checks = Checks("exposures")
     checks.convention(convention)
-    for name in set(classes).difference(CLASS_NAMES):
-        raise UnknownNameError("asset class", str(name), CLASS_NAMES)
+    check_known("asset class", CLASS_NAMES, *set(map(str, classes)))
     weights = checks.held("w", w)
     if weights.size and weights.size != len(classes):
         checks.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
@@ -381,8 +379,8 @@ def risk_safe(scenario: str, ceps: float) -> bool:
     if not isinstance(scenario, str):
         names = ", ".join(STRESS_SCENARIOS)
         checks.add("scenario", f"must be the name of a stress scenario: {names} (got {scenario!r})")
-    elif scenario not in RISK_SAFE:
-        raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
+    else:
+        check_known("stress scenario", RISK_SAFE, scenario)
     checks.shares({"ceps": ceps})
     checks.raise_for_errors()
     return ceps >= RISK_SAFE[scenario]

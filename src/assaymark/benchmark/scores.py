@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assaymark.errors import UnknownNameError
+from assaymark.errors import check_known
 from assaymark.market import group_correlations
 from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
@@ -148,8 +148,7 @@ class Checks(Validator):
 
     def convention(self, name: str) -> None:
         """Raise `UnknownNameError` for an unknown convention."""
-        if name not in CONVENTIONS:
-            raise UnknownNameError("convention", name, CONVENTIONS)
+        check_known("convention", CONVENTIONS, name)
 
     def shares(self, values: Mapping[str, float], *, zero: bool = True) -> None:
         """Record numbers that are not from 0 (or, without ``zero``, just above it) to 1."""

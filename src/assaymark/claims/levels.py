@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Final, Literal, TypeVar
 
 from assaymark.claims.messages import Phrase, ends_words, interval_words, measure_words, number, p_words, signed
@@ -44,14 +45,13 @@ class Index:
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, tuple[Measurement, ...]]
     by_pair: Mapping[tuple[str, str, str, str], Measurement]
-    contrasts: Mapping[tuple[str, frozenset[str]], Measurement]
     agreements: Mapping[str, tuple[Measurement, ...]]
     agents: tuple[str, ...]
     dimensions: tuple[str, ...]
     families: tuple[str, ...]
     compared: frozenset[str]
     levels: Mapping[tuple[str, str | None, str], Measurement]
-    drops: Mapping[tuple[str, str, frozenset[str]], Measurement]
+    drops: Mapping[tuple[str, ...], Measurement]
     rows: Mapping[str, tuple[Any, ...]] | None = None
     tests: frozenset[str] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict)
@@ -73,14 +73,15 @@ class Index:
 
     def contrast(self, dimension: str, first: str, other: str) -> Measurement:
         """Return the contrast of two agents on a dimension, in either direction."""
-        item = self.contrasts.get((dimension, frozenset((first, other))))
+        item = self.by_pair.get(("contrast", dimension, first, other))
+        item = item or self.by_pair.get(("contrast", dimension, other, first))
         if item is None:
             raise NotMeasurableError(f"no contrast of {first} and {other} on {dimension} was measured")
         return item
 
     def drop(self, dimension: str, family: str, first: str, other: str) -> Measurement | None:
         """Return the contrast of two agents without a judge family; None if there is none."""
-        return self.drops.get((dimension, family, frozenset((first, other))))
+        return self.drops.get((dimension, family, first, other)) or self.drops.get((dimension, family, other, first))
 
     def tested(self, dimension: str) -> bool:
         """True if differences on a dimension were tested; False for tables without contrasts."""
@@ -102,7 +103,7 @@ class Index:
 
     def measured_tests(self) -> frozenset[str]:
         """Return the tests with p-values, by their keys in the detail of contrasts."""
-        details = (item.detail.items() for item in self.contrasts.values())
+        details = (item.detail.items() for item in self.named("contrast"))
         return frozenset(name for detail in details for name, p in detail if name.startswith("p") and p is not None)
 
 
@@ -122,7 +123,6 @@ def index(
         grouped.setdefault(name, []).append(item)
         if labels.keys() == _PAIR:
             by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
-    contrasts = {(row.labels["dimension"], _pair(row)): row for row in grouped.get("contrast", ())}
     effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
@@ -140,23 +140,19 @@ def index(
         by_id,
         {name: tuple(group) for name, group in grouped.items()},
         by_pair,
-        contrasts,
         agreements,
         tuple(sorted({item.labels["agent"] for item in effects}) if agents is None else agents),
         tuple((name for name in pooled if name != AGGREGATE) if dimensions is None else dimensions),
         dropped if families is None else tuple(families),
-        frozenset(dimension for dimension, _ in contrasts),
+        frozenset(item.labels["dimension"] for item in grouped.get("contrast", ())),
         levels,
-        {(row.labels["dimension"], row.labels["dropped"], _pair(row)): row for row in grouped.get("lofo.contrast", ())},
+        {_DROP(item.labels): item for item in grouped.get("lofo.contrast", ())},
         tests=tests,
     )
 
 
 _PAIR: Final = frozenset(("dimension", "high", "low"))
-
-
-def _pair(item: Measurement) -> frozenset[str]:
-    return frozenset((item.labels["high"], item.labels["low"]))
+_DROP: Final = itemgetter("dimension", "dropped", "high", "low")
 
 
 TOTAL, COMPOSITE, INVALID, OUTCOME = "season.total", "season.composite", "season.invalid", "season.outcome"
@@ -242,7 +238,7 @@ def usable_tests(index: Index, rules: Rules) -> frozenset[str]:
     """Return the tests that can reject in this design: with few clusters, a sign-flip test cannot."""
     if index.tests is not None:
         return index.tests
-    measured, contrasts = index.once("tests", index.measured_tests), index.contrasts.values()
+    measured, contrasts = index.once("tests", index.measured_tests), index.named("contrast")
     most = index.once("most", lambda: max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0))
     pairs = max(1, len(index.agents) * (len(index.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured

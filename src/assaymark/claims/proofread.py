@@ -168,67 +168,50 @@ class RunVerdicts:
         mark, reason, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
         return mark, reason, _distinct(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
+    def _weigh(
+        self, stance: str, same: Sequence[Verdict | None], opposite: Sequence[Verdict | None],
+        tested: Verdict | None, agents: Sequence[str], score: str,
+    ) -> Ruling:  # fmt: skip
+        """Rule on a relation from the supported verdicts that state the ``same`` and the ``opposite``, if any."""
+        found, other = ([verdict for verdict in some if verdict is not None] for some in (same, opposite))
+        if stance == "not shown":
+            return _against(found[0]) if found else _OPEN
+        if stance == "denied":
+            found, other = other, found
+        if found:
+            return _supported(*found)
+        return _against(other[0]) if other else self._undecided(tested, agents, score)
+
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
-        if stance == "not shown":
-            return _OPEN if same is None else _against(same)
-        if stance == "denied":
-            same, opposite = opposite, same
-        if same is not None:
-            return _supported(same)
-        if opposite is not None:
-            return _against(opposite)
-        return self._undecided(self._find("above", score, high, low), (high, low), score)
+        return self._weigh(stance, [same], [opposite], self._find("above", score, high, low), (high, low), score)
 
     def _level(self, first: str, other: str, score: str, wants_level: bool, relation: Relation) -> Ruling:
-        order = self.above(first, other, score) or self.above(other, first, score)
-        within, close = self._find("within", score, first, other), self._holds("within", score, first, other)
-        tested = self._find("above", score, first, other)
+        pair, order = (first, other), self.above(first, other, score) or self.above(other, first, score)
+        within, close = self._find("within", score, *pair), self._holds("within", score, *pair)
+        tested = self._find("above", score, *pair)
         if relation.stance == "not shown":
-            return _OPEN if order is None else _against(order)
+            return self._weigh("not shown", [order], [], tested, pair, score)
         if not wants_level:
-            if order is not None:
-                return _supported(order)
-            if close is not None and relation.kind == "level":
-                return _against(close)
-            return self._undecided(tested, (first, other), score)
-        if close is not None:
-            return _supported(close)
-        if order is not None:
-            return _against(order)
-        if within is None and tested is not None:
+            opposite = close if relation.kind == "level" else None
+            return self._weigh("asserted", [order], [opposite], tested, pair, score)
+        if close is None and order is None and within is None and tested is not None:
             return "-", f"that agents score alike was not tested on {self.words(score)}", ()
-        return self._undecided(within, (first, other), score)
+        return self._weigh("asserted", [close], [order], within, pair, score)
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
         own_verdict, first = self._find("first", score, agent), self._holds("first", score, agent)
         others, ahead, leads = self._neighbours(agent, score)
-        by = (first,) if first is not None else tuple(leads)
-        holds = first is not None or (own_verdict is None and bool(others) and len(leads) == len(others))
-        if stance == "not shown":
-            return _against(by[0]) if holds else _OPEN
-        if holds:
-            return _against(by[0]) if stance == "denied" else _supported(*by)
-        if ahead and stance == "denied":
-            return _supported(min(ahead, key=lambda verdict: verdict.publication_level != "headline"))
-        if ahead:
+        same = leads if own_verdict is None and len(leads) == len(others) else []
+        opposite = sorted(ahead, key=lambda verdict: verdict.publication_level != "headline")[:1]
+        if stance != "denied":
             winners = (verdict for other in others if (verdict := self._holds("first", score, other)))
-            return _against(next(winners, ahead[0]))
-        return self._undecided(own_verdict, (agent,), score)
+            opposite = [next(winners, verdict) for verdict in ahead[:1]]
+        return self._weigh(stance, same if first is None else [first], opposite, own_verdict, (agent,), score)
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
         others, above, below = self._neighbours(agent, score)
-        holds = bool(others) and len(above) == len(others)
-        if stance != "asserted":
-            if holds:
-                return _against(above[0])
-            if below or stance == "not shown":
-                return _supported(below[0]) if below and stance == "denied" else _OPEN
-        elif holds:
-            return _supported(*above)
-        elif below:
-            return _against(below[0])
-        return self._undecided(None, (agent,), score)
+        return self._weigh(stance, above if len(above) == len(others) else [], below[:1], None, (agent,), score)
 
     def _rank(self, agent: str, rank: int, score: str, stance: str) -> Ruling:
         best, worst = self.ranks.get(score, {}).get(agent, (1, len(self.names.agents)))

@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import scipy
 
-from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.errors import InputError, NotMeasurableError, Problem, check_known
 from assaymark.market.history import PriceSlice
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
@@ -116,8 +116,7 @@ class FileMinutes:
 
     def days_of(self, regime: str) -> np.ndarray:
         """Return the days of a regime on which any instrument has a bar (datetime64[D])."""
-        if regime not in self.windows:
-            raise UnknownNameError("regime", regime, tuple(self.windows))
+        check_known("regime", self.windows, regime)
         first, last = (np.datetime64(day, "D") for day in self.windows[regime])
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()])).astype("datetime64[D]")
         span: np.ndarray = days[(days >= first) & (days <= last)]
@@ -347,8 +346,7 @@ class SyntheticMinutes:
 
     def days_of(self, regime: str) -> np.ndarray:
         """Return the weekdays of one of `REGIMES`."""
-        if regime not in REGIMES:
-            raise UnknownNameError("regime", regime, REGIMES)
+        check_known("regime", REGIMES, regime)
         days = self.market.days
         if regime == "recent":
             return days[-_RECENT:]

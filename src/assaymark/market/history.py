@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, check_known
 from assaymark.market.instruments import (
     CLASS_NAMES,
     GAP_LIMIT,
@@ -259,8 +259,7 @@ class AsOf(Result):
         """Return the last ``days`` closed days of one field for all `instruments`; ``filled`` applies the gap rule."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
-        if field not in self._history.bars:
-            raise UnknownNameError("field", field, list(self._history.bars))
+        check_known("field", self._history.bars, field)
         # A gap that is short enough to be filled may begin before the slice.
         start = max(self._end - days - GAP_LIMIT, self._begin)
         values = self._known(field, start)
@@ -315,10 +314,9 @@ class AsOf(Result):
 
     def macro(self, name: str) -> MacroReading:
         """Return the current reading of one macro series."""
-        for series in self._history.macro:
-            if series.id == name:
-                return read_series(series, self._at)
-        raise UnknownNameError("macro series", name, [series.id for series in self._history.macro])
+        by_id = {series.id: series for series in self._history.macro}
+        check_known("macro series", by_id, name)
+        return read_series(by_id[name], self._at)
 
     def all_macro(self) -> tuple[MacroReading, ...]:
         """Return the current reading of every macro series."""
@@ -332,8 +330,7 @@ class AsOf(Result):
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
         """Return the filings of one instrument so far, by period and field, in their newest version."""
-        if instrument not in self._names:
-            raise UnknownNameError("instrument", instrument, self._names)
+        check_known("instrument", self._names, instrument)
         return self._history.fundamentals.known(instrument, self._at)
 
     def digest(self) -> str:
@@ -491,9 +488,7 @@ class Clock:
             problems.append(Problem("first", f"must not be later than last (got {first} and {last})"))
         if problems:
             raise InputError("clock", problems)
-        for name in universe:
-            if name not in ids:
-                raise UnknownNameError("instrument", name, list(ids))
+        check_known("instrument", ids, *universe)
         self.history, self.universe = history, tuple(universe)
         self.first, self.last, self.at, self.bars = first, last, at, bars
         self._columns = np.array([ids[name] for name in universe])

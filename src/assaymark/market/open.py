@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, check_known
 from assaymark.market.history import AsOf, History, WideBars, first_names, seconds_up, wide_bars
 from assaymark.market.instruments import (
     CLASSES,
@@ -134,8 +134,7 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
 def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int], ...]:
     """Return the first day and the length in days of each gap between two closes, oldest first."""
     ids = [listing.id for listing in history.listings]
-    if instrument not in ids:
-        raise UnknownNameError("instrument", instrument, ids)
+    check_known("instrument", ids, instrument)
     there = np.flatnonzero(np.isfinite(history.bars["close"][:, ids.index(instrument)]))
     holes = np.diff(there) - 1
     return tuple((history.days[there[at] + 1], int(holes[at])) for at in np.flatnonzero(holes))

@@ -95,27 +95,29 @@ def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[
     for place, row in enumerate(rows.values()):
         for agent, (score, label) in row.items():
             scores[place, agent], part[place, agent] = score, parts[label]
-    codes = np.array([code for code, _ in rows], dtype=np.int64)
-    values = paired_differences(scores, part, codes, len(clusters)).T.tolist()
+    codes, once = np.array([code for code, _ in rows], dtype=np.int64), np.ones(len(rows), dtype=np.int64)
+    means, _ = paired_differences(scores[..., None], part, codes, len(clusters), once)
     return {
         pair: {name: value for name, value in zip(clusters, column, strict=True) if value == value}
-        for pair, column in zip(pair_list(agents), values, strict=True)
+        for pair, column in zip(pair_list(agents), means[..., 0].T.tolist(), strict=True)
     }
 
 
-def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, clusters: int) -> Floats:
-    """Compute the mean paired difference [G, pairs] of every pair, NaN without a common cycle."""
-    agents = scores.shape[1]
-    blocks = [np.empty((clusters, 0))]
-    for a in range(agents - 1):
-        gaps = scores[:, a, None] - scores[:, a + 1 :]
-        common = ~np.isnan(gaps)
-        if part is not None:
-            common &= part[:, a, None] == part[:, a + 1 :]
-        cycles = group_sums(common.astype(np.float64), codes, clusters)
-        with np.errstate(invalid="ignore"):  # a cluster without a common cycle has no mean
-            blocks.append(group_sums(np.where(common, gaps, 0.0), codes, clusters) / cycles)
-    return np.concatenate(blocks, axis=1)
+def paired_differences(
+    scores: Floats, part: Floats | Ints, codes: Ints, clusters: int, weight: Ints
+) -> tuple[Floats, Ints]:
+    """Compute every pair's mean difference [G, pairs, S] of scores [C, K, S] over the cycles in which both have a score
+    of one part [C, K], NaN without one, and the number of these cycles [G, pairs]; rows count ``weight`` [C] times."""
+    first, second = pairs_of(scores.shape[1])
+    gaps = scores[:, first] - scores[:, second]
+    gaps[part[:, first] != part[:, second]] = np.nan
+    there = ~np.isnan(gaps[..., 0])
+    times = np.where(there, weight[:, None], 0)
+    cycles, sums = np.zeros((clusters, first.size), dtype=np.int64), np.zeros((clusters, *gaps.shape[1:]))
+    np.add.at(cycles, codes, times)
+    np.add.at(sums, codes, np.where(there[..., None], gaps, 0.0) * times[..., None])
+    with np.errstate(invalid="ignore"):
+        return sums / np.where(cycles > 0, cycles, np.nan)[..., None], cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,19 +259,9 @@ class Comparisons:
         """Compute the paired differences of these judges (default: all)."""
         chosen = list(range(len(self.judges))) if judges is None else list(judges)
         scores, part = self.fitted(chosen)
-        first, second = pairs_of(len(self.agents))
-        g, size = len(self.clusters), first.size
-        differences = scores[:, first] - scores[:, second]
-        differences[part[:, first] != part[:, second]] = np.nan
-        there = ~np.isnan(differences[..., 0])
-        weight = np.where(there, self.weight[:, None], 0)
-        cycles = np.zeros((g, size), dtype=np.int64)
-        np.add.at(cycles, self.cluster, weight)
-        sums = np.zeros((g, size, differences.shape[2]))
-        np.add.at(sums, self.cluster, np.where(there[..., None], differences, 0.0) * weight[..., None])
-        with np.errstate(invalid="ignore"):
-            means = sums / np.where(cycles > 0, cycles, np.nan)[..., None]
-        return Gaps(means, cycles, _means(scores, self.cluster, len(self.clusters), self.weight))
+        g = len(self.clusters)
+        means, cycles = paired_differences(scores, part, self.cluster, g, self.weight)
+        return Gaps(means, cycles, _means(scores, self.cluster, g, self.weight))
 
     @cached_property
     def panel(self) -> Floats:

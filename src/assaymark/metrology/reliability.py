@@ -197,11 +197,15 @@ def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: Arr
 
 def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
     """Compute count, sum, squares and disagreement of the grades [N, J] of pairable items, and the items' mask."""
-    there = ~np.isnan(grades)
-    size, x = there.sum(axis=1), np.where(there, grades, 0.0)
-    sums, squares, paired = x.sum(axis=1), np.square(x).sum(axis=1), size > 1
-    apart = 2 * (size * squares - np.square(sums)) / np.maximum(size - 1, 1)
-    return np.stack([size, sums, squares, apart]) @ paired.astype(np.float64), paired
+    paired = (~np.isnan(grades)).sum(axis=1) > 1
+    return _item_sums(grades[paired]).sum(axis=0), paired
+
+
+def _item_sums(grades: Floats) -> Floats:
+    """Return count, sum, squares and disagreement of the grades [N, J] of each pairable item [N, 4]."""
+    size, x = (~np.isnan(grades)).sum(axis=1), np.nan_to_num(grades)
+    sums, squares = x.sum(axis=1), np.square(x).sum(axis=1)
+    return np.stack([size, sums, squares, 2 * (size * squares - np.square(sums)) / (size - 1)], axis=1)
 
 
 def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> tuple[Ints, Floats]:
@@ -223,11 +227,8 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
     pairable = size >= 2
     size, cluster, codes = size[pairable], cluster[pairable], codes[pairable]
     if metric == "interval":
-        x = np.where(codes >= 0, levels[codes], 0.0)
-        sums, powers = x.sum(axis=1), np.square(x).sum(axis=1)
-        apart = 2 * (size * powers - np.square(sums)) / (size - 1)
-        columns = [np.bincount(cluster, values, clusters) for values in (size, sums, powers, apart)]
-        return alpha_of_sums(*leave_out(np.stack(columns, axis=1).astype(np.float64)).T)
+        columns = _item_sums(np.where(codes >= 0, levels[codes], np.nan))
+        return alpha_of_sums(*leave_out(estimates.group_sums(columns, cluster, clusters)).T)
     item, rater = np.nonzero(codes >= 0)
     code, width = codes[item, rater], levels.size
     # Counts of each value by item [n, V].

@@ -218,7 +218,7 @@ def table_of(
     """Build the table from rows [N] in the order of trajectory, judge and trial, and the attributes of trajectories [T]
     in the order of their ``ids``: names, and the index of each trajectory's name."""
     judges, _, _, weights = panel
-    first, shape = replicate == 1, (len(ids), len(judges))
+    first, shape, width = replicate == 1, (len(ids), len(judges)), scores.shape[1]
     # The mean and the first of the usable trials by judge [T, J, D]; NaN without one.
     slot = (trajectory * len(judges) + judge)[usable]
     counts = np.bincount(slot, minlength=shape[0] * shape[1])
@@ -226,7 +226,7 @@ def table_of(
         mean = group_sums(scores[usable], slot, counts.size) / counts[:, None]
     lowest = np.full_like(mean, np.nan)
     lowest[slot[::-1]] = scores[usable][::-1]  # the first trial is written last
-    mean, opening, scored = mean.reshape(*shape, -1), lowest.reshape(*shape, -1), counts.reshape(shape) > 0
+    mean, opening, scored = mean.reshape(*shape, width), lowest.reshape(*shape, width), counts.reshape(shape) > 0
     full: Bools = np.asarray(scored.all(axis=1))
     complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
     chosen, many = np.concatenate([complete, rest]), bool((counts > 1).any())
@@ -255,7 +255,7 @@ def table_of(
     # The aggregates [R, J, 2] (mean trial, first trial) of cycles that an agent decided more than once. Ties keep the
     # order of trajectories, the first of which represents its replicate.
     repeats: dict[str, tuple[Floats, ...]] = {}
-    if replicate.max(initial=1) > 1:
+    if full.any() and replicate.max() > 1:
         (deciders, decider), (_, when) = attributes["agent"], attributes["cycle"]
         key = np.stack([decider[full], when[full], replicate[full]], axis=1)
         distinct, at = np.unique(key, axis=0, return_index=True)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assaymark.errors import NotMeasurableError, UnknownNameError
+from assaymark.errors import NotMeasurableError, check_known
 from assaymark.portfolio.optimisers import (
     STATUSES,
     Bools,
@@ -242,9 +242,9 @@ def schedule(
 ) -> tuple[Floats, tuple[tuple[int, Choice], ...]]:  # fmt: skip
     """Compute a strategy's target weights for `backtest`, traded at the close ``delay`` days after each signal, and
     the choice behind each trade."""
-    if isinstance(strategy, str) and strategy not in STRATEGIES:
-        raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
-    chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
+    if isinstance(strategy, str):
+        check_known("strategy", STRATEGIES, strategy)
+        strategy = STRATEGIES[strategy]
     checker = Validator("schedule")
     table = checker.array("returns", returns, 2)
     checker.number("window", window, 1, np.inf, "at least 1")
@@ -257,8 +257,8 @@ def schedule(
     if any(later <= earlier for earlier, later in pairwise(days)):
         checker.add("signals", "must increase")
     checker.raise_for_errors()
-    used = [day for day in (days if chosen.rebalances else days[:1]) if day + delay < table.shape[0]]
-    choices = tuple((day + delay, chosen.choose(table[day + 1 - window : day + 1], classes)) for day in used)
+    used = [day for day in (days if strategy.rebalances else days[:1]) if day + delay < table.shape[0]]
+    choices = tuple((day + delay, strategy.choose(table[day + 1 - window : day + 1], classes)) for day in used)
     targets = np.full_like(table, np.nan)
     for day, choice in choices:
         targets[day] = choice.weights
@@ -451,8 +451,7 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Metho
 
 def _check_returns(source: str, returns: ArrayLike, level: float, method: str) -> Floats:
     """Return the checked returns, or raise one error that lists everything wrong with them."""
-    if method not in get_args(Method):
-        raise UnknownNameError("method", method, get_args(Method))
+    check_known("method", get_args(Method), method)
     checker = Validator(source)
     days = checker.array("returns", returns, 1)
     if checker.forbid(~np.isfinite(days), "returns", "must be finite", days):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -173,8 +174,18 @@ class Checked(Result):
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
         folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
+        fresh = not folder.path.exists()
+        try:
+            return self._write(folder)
+        except BaseException:
+            if fresh:  # a full disk leaves nothing
+                shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+
+    def _write(self, folder: RunFolder) -> Path:
+        """Write what `save` does, `check.json` first: a process that is killed leaves a folder of ours."""
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        runs.write_json(folder.check, head | {"read": asdict(self.read)})  # first, to own what a full disk leaves
+        runs.write_json(folder.check, head | {"read": asdict(self.read)})
         write_atomic(folder.plan, study_toml(self.study))
         store = Store(folder)
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})

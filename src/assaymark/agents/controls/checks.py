@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.errors import InputError, NotMeasurableError, Problem, check_known
 from assaymark.portfolio.broker import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
@@ -519,8 +519,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     InputError
         A derived cell lacks its original decision or the requested length.
     """
-    if kind not in CELL_KINDS:
-        raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
+    check_known("kind of control cell", CELL_KINDS, kind)
     text = composed.text
     size = Check("characters", len(text), f"1 to {LONGEST}", 0 < len(text.strip()) <= LONGEST)
     if not size.passed:

@@ -18,7 +18,7 @@ import numpy as np
 import assaymark.records as records
 from assaymark.agents.controls import checks as c
 from assaymark.agents.controls.checks import Composed, PrintedFigure
-from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.errors import InputError, NotMeasurableError, Problem, check_known
 from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count, with_opening
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind, grouped
@@ -586,8 +586,7 @@ def cell_decisions(
     cell. ``derivation.seed`` of each record reproduces its generator. With ``reasons``, fewer cells are no error: it
     has the reason for each context or decision without a cell, and "" for those with one.
     """
-    if kind not in c.CELL_KINDS:
-        raise UnknownNameError("kind of control cell", kind, c.CELL_KINDS)
+    check_known("kind of control cell", c.CELL_KINDS, kind)
     derived, sources = kind in c.DERIVED_KINDS, _sources(contexts, kind, count, honest, tokens)
     last = "there is nothing left to make one from"
     notes = {} if reasons is None else reasons

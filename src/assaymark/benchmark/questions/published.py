@@ -23,7 +23,7 @@ from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import SPLITS, TEMPLATES, Answer, Context, Payload, Split, Template
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
-from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.errors import InputError, NotMeasurableError, Problem, check_known
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.prompting import Rejected, brief, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
@@ -418,12 +418,8 @@ def generate_questions(
         problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
     if problems:
         raise InputError("questions", problems)
-    for label, chosen, choices in (
-        ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
-        ("split", set(splits), SPLITS),
-    ):
-        for name in sorted(chosen - set(choices)):
-            raise UnknownNameError(label, name, choices)
+    check_known("instrument", {listing.id for listing in history.listings}, *(instruments or ()))
+    check_known("split", SPLITS, *splits)
     days = choose_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _QuestionMaker(history, seed, window, horizon, lookback)

@@ -15,12 +15,12 @@ from importlib.resources import files
 from itertools import combinations
 from typing import Any, Final
 
+import assaymark.prompting as p
 from assaymark.errors import InputError, Problem
 from assaymark.judging.arithmetic_oracle import LIMITS, QuantityCheck, reconcile
 from assaymark.judging.evidence import BORNE_OUT, ContextIndex, DecisionNumbers, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import OrderOutcome, ParsedDecision, order_outcome, read_decision
-from assaymark.prompting import JUDGED_KINDS, Row, cells, read_material, read_tables, sections, style_of, token_count
 from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
 
 Features = Mapping[str, Any]
@@ -168,7 +168,7 @@ def _forecasts(shown: ParsedDecision, holdings: Mapping[str, float], stated: Seq
 Seen = tuple[Context, ContextIndex, dict[str, Instrument], dict[str, Called], dict[str, float]]
 """The context of a prompt, plain and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
-_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # parsed once for all its decisions
+_context = lru_cache(maxsize=16)(lambda text: p.read_material(p.sections(text)))  # parsed once for all its decisions
 
 
 @lru_cache(maxsize=4096)
@@ -176,7 +176,7 @@ def read_book(parts: tuple[str, ...]) -> tuple[ParsedDecision, OrderOutcome | No
     """Parse the decision of a prompt, its portfolio if one can be computed, and the quantities stated about that."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
-    context, shown = _context(parts[0]), read_decision(sections(parts[1]))
+    context, shown = _context(parts[0]), read_decision(p.sections(parts[1]))
     result = order_outcome(context, shown.actions)
     if result is None or result.after is None:
         return shown, result, {}
@@ -214,7 +214,7 @@ def notice(parts: tuple[str, ...]) -> Features:
     shown, outcome, quantities = read_book(parts)
     context, index, items, calls, volatility = _index_context(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
-    lower, tokens = text.lower(), token_count(text)
+    lower, tokens = text.lower(), p.token_count(text)
     words = {"", *_RUN.findall(text)}  # a name can only occur in a text that has its first word
     words.update([*map(str.lower, words)] if text.isascii() else _RUN.findall(lower))
     candidates = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
@@ -291,7 +291,7 @@ def notice(parts: tuple[str, ...]) -> Features:
         "largest": max(shares.values(), default=None),
         "groups": 1.0 / math.fsum(share * share for share in groups.values()) if shares else None,
         "volatility": moved / math.fsum(ranked.values()) if math.fsum(ranked.values()) else None,
-        "confidence": confidence, "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]), "style": style_of(text),
+        "confidence": confidence, "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]), "style": p.style_of(text),
     }  # fmt: skip
 
 
@@ -351,41 +351,41 @@ class ShownStep:
 
     number: int
     day: str
-    tables: Mapping[str, tuple[Row, ...]]
+    tables: Mapping[str, tuple[p.Row, ...]]
     cash: float | None = None
     texts: tuple[tuple[str, str], ...] = ()
-    outcomes: tuple[Row, ...] = ()
+    outcomes: tuple[p.Row, ...] = ()
 
     @property
     def text(self) -> str:
         """The judged texts, joined."""
         return "\n\n".join(text for _, text in self.texts)
 
-    def rows(self, table: str) -> tuple[Row, ...]:
+    def rows(self, table: str) -> tuple[p.Row, ...]:
         """Return the rows of a table; empty if it is not shown."""
         return self.tables.get(table, ())
 
 
 def read_steps(text: str) -> tuple[ShownStep, ...]:
     """Parse the steps of a user message; each is a section of tables, followed by its texts and outcomes."""
-    steps: list[tuple[list[str], list[tuple[str, str]], tuple[Row, ...]]] = []
-    for section in sections(text):
-        lines = section.content.split("\n")
+    steps: list[list[p.Section]] = []
+    for section in p.sections(text):
         if section.label == "step":
-            head = cells(lines[0])
-            if len(head) != 3 or head[0] != "step" or not head[1].isdecimal():
-                raise InputError("prompt", [Problem("step", f"its first line is not a step's (got {lines[0][:60]!r})")])
-            steps.append((lines, [], ()))
-        elif steps and section.label == "outcomes":
-            steps[-1] = (*steps[-1][:2], read_tables(lines)[0].get("outcomes", ()))
-        elif steps and section.label in JUDGED_KINDS:
-            steps[-1][1].append((section.label, section.content))
+            steps.append([])
+        if steps:
+            steps[-1].append(section)
     shown = []
-    for lines, texts, outcomes in steps:
-        _, number, day = cells(lines[0])
-        tables, others = read_tables(lines[1:])
-        cash = next((float(line[1]) for line in others if line[0] == "cash"), None)
-        shown.append(ShownStep(int(number), day, tables, cash, tuple(texts), outcomes))
+    for step, *others in steps:
+        head, *lines = step.content.split("\n")
+        named = p.cells(head)
+        if len(named) != 3 or named[0] != "step" or not named[1].isdecimal():
+            raise InputError("prompt", [Problem("step", f"its first line is not a step's (got {head[:60]!r})")])
+        tables, rest = p.read_tables(lines)
+        cash = next((float(line[1]) for line in rest if line[0] == "cash"), None)
+        texts = tuple((part.label, part.content) for part in others if part.label in p.JUDGED_KINDS)
+        after = [part.content.split("\n") for part in others if part.label == "outcomes"]
+        outcomes = p.read_tables(after[-1])[0].get("outcomes", ()) if after else ()
+        shown.append(ShownStep(int(named[1]), named[2], tables, cash, texts, outcomes))
     return tuple(shown)
 
 
@@ -400,7 +400,7 @@ def notice_horizon(message: str) -> Features:
 
     steps = read_steps(message)
     prose, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
-    tokens = token_count(prose)
+    tokens = p.token_count(prose)
     findings = []
     for step in steps:
         # Numbers are checked only against the market lines of their own step.
@@ -451,7 +451,7 @@ def notice_horizon(message: str) -> Features:
         "numbers": len(findings) / many, "grounded": _mean([finding.state in BORNE_OUT for _, finding in findings]),
         "named": _mean([line["instrument"] in step.text for line, step in traded]), "reversed_trades": _mean(turns),
         "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(holdings),
-        "reconciled": _mean(right), "style": style_of(prose),
+        "reconciled": _mean(right), "style": p.style_of(prose),
         "claims": tuple(claims),
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TypeVar
 
-from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
+from assaymark.errors import AssayError, InputError, Problem, UnknownNameError, check_known
 from assaymark.market.snapshot import Origin, Snapshot, content_digest, with_texts
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import QuestionFile
@@ -65,8 +65,7 @@ def pull_questions(
 
 def _known(source: str, request: Request, now: datetime) -> Source:
     """Return the source of this name. Raises `InputError` if the request is invalid."""
-    if source not in SOURCES:
-        raise UnknownNameError("source", source, list(SOURCES))
+    check_known("source", SOURCES, source)
     problems = SOURCES[source].problems(request)
     if now.tzinfo is None:
         problems.append(Problem("now", f"needs a time zone (got {now.isoformat()})"))

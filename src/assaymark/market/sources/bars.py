@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, check_known
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
 from assaymark.market.sources import request as service
@@ -78,7 +78,7 @@ _FACTOR = (
 _YAHOO_NOTES = (_TRADED, _FACTOR, _TIMES)
 
 YAHOO = service.Source(
-    name="yfinance", extra="yfinance", gives="daily bars, and instruments with their currency",
+    name="yfinance", extra="yfinance",
     needs="symbols as the service spells them, such as SPY",
     licence="the terms of the data vendor apply: personal use, redistribution is not granted",
     options={
@@ -236,7 +236,7 @@ _EXCHANGE_NOTES = (
 )
 
 CCXT = service.Source(
-    name="ccxt", extra="ccxt", gives="daily bars of spot pairs of one exchange",
+    name="ccxt", extra="ccxt",
     needs="pairs such as BTC/USD, and option exchange=NAME",
     licence="the terms of the exchange apply; redistribution is not granted",
     options={
@@ -255,8 +255,7 @@ def fetch_exchange(request: Request, asking: Pull) -> SourceTables:
     module, name = service.load_client("ccxt", CCXT.extra), request.options.get("exchange", "")
     if not name:
         raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
-    if name not in module.exchanges:
-        raise UnknownNameError("exchange", name, module.exchanges)
+    check_known("exchange", module.exchanges, name)
     if (frame := request.options.get("timeframe", "1d")) != "1d":
         text = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
         raise InputError("source ccxt", [Problem("option timeframe", text)])

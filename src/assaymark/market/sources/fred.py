@@ -33,7 +33,7 @@ _OPTIONS = {
 }
 
 FRED = service.Source(
-    name="fred", extra="fred", gives="macro series as they stand today, with an assumed release lag",
+    name="fred", extra="fred",
     needs="series ids such as UNRATE, and a key",
     licence="the terms of the service and of each series' owner apply; redistribution is not granted for all series",
     options={**_OPTIONS, "lag_days": "days from the end of a period to its release, in place of the assumed ones"},
@@ -41,7 +41,7 @@ FRED = service.Source(
 )  # fmt: skip
 ALFRED = service.Source(
     name="alfred", extra="fred",
-    gives="macro series with every vintage: when each value was first published and when it was revised",
+
     needs="series ids such as UNRATE, and a key", licence=FRED.licence,
     options={
         **_OPTIONS, "vintages_from": "the first day of vintages (YYYY-MM-DD); values before it read as they stood then",

@@ -28,7 +28,7 @@ from assaymark.records import canonical_json, write_atomic
 
 SOURCE = service.Source(
     name="huggingface", extra="huggingface",
-    gives="a market table or a file of questions from a dataset, such as those of PortBench",
+
     needs="option repo=OWNER/NAME",
     licence="the terms of the dataset and of the vendors behind it apply; redistribution is not granted",
     options={

@@ -211,11 +211,10 @@ Fetch = Callable[[Request, Pull], SourceTables]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One networked source: its data, requirements, options and licence terms."""
+    """One networked source: its requirements, options and licence terms."""
 
     name: str
     extra: str
-    gives: str
     needs: str
     licence: str
     options: Mapping[str, str]

@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
+from assaymark.metrology.bootstrap import Resamples, percentile_ends, resampled, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.datasheet.calls import (
     BASE,
@@ -94,9 +94,7 @@ class TaskBootstrap:
     def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
         """Compute the statistic of every resample [..., R] from summed columns [K, R]; also return the masses."""
         drawn = self._draws(sums.shape[0])
-        rows = SMALL_PRODUCT // sums.size + 1
-        parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
-        return np.concatenate(parts, axis=-1), drawn[0].mass
+        return resampled(sums.T, drawn, statistic), drawn[0].mass
 
     def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
         """Compute the widened percentile ends of a statistic over tasks, or None."""
@@ -264,11 +262,14 @@ class Estimator:
 
     def classes(
         self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, method: str,
-        detail: Mapping[str, JSON] | None = None, information: float = 1.0, n_of: str = PAIRS,
+        detail: Mapping[str, JSON] | None = None, information: float = 1.0, n_of: str = PAIRS, absent: str = "",
     ) -> Measurement:  # fmt: skip
-        """Measure a weighted share of pairs with `share_interval`, from class counts by task [G, K]."""
+        """Measure a weighted share of pairs with `share_interval`, from class counts by task [G, K]; ``absent`` is the
+        reason if there are none."""
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
+        if absent and not n:
+            return self.missing(name, labels, absent, detail, 0, n_of)
         share = share_interval(counts, scale, self.level, information)
         about = {**(detail or {}), "effective_n": share.effective}
         return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{method}, {share.method}", "ok", about,
@@ -496,22 +497,13 @@ def decomposition_measurements(
     positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
     detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
     decided = np.stack([positional, pairs[:, STABLE]], axis=1)
-    if decided.sum():
-        yield recorder.classes(
-            "delta0.flip_rate", labels, decided, (1.0, 0.0), "positional over stable and positional pairs", detail,
-            information=1 / trials,
-        )  # fmt: skip
-    else:
-        state = "undefined: no pair was decided in both orders"
-        yield recorder.missing("delta0.flip_rate", labels, state, detail, n_of=PAIRS)
+    yield recorder.classes(
+        "delta0.flip_rate", labels, decided, (1.0, 0.0), "positional over stable and positional pairs", detail,
+        1 / trials, absent="undefined: no pair was decided in both orders",
+    )  # fmt: skip
     slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
-    if slots.sum():
-        questions = max(1, round(int(slots.sum()) / trials))
-        yield recorder.calls("delta0.slot_1_share", labels, slots, "positional pairs that chose slot 1",
-                             questions, n_of="positional pairs")  # fmt: skip
-    else:
-        state = "undefined: no positional pairs"
-        yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
+    yield recorder.calls("delta0.slot_1_share", labels, slots, "positional pairs that chose slot 1",
+                         max(1, round(int(slots.sum()) / trials)), n_of="positional pairs")  # fmt: skip
 
 
 _TRUE: Final = {
@@ -547,10 +539,7 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
     by_task = np.bincount(task[both] * 3 + hits[both], minlength=3 * len(table.tasks)).reshape(-1, 3)
     for place, (name, method) in zip((2, 1, 0), _TRUE.items(), strict=True):
         detail = {"pairs": int(by_task[:, place].sum()), "one_order_pairs": int((~both).sum())}
-        if both.any():
-            yield recorder.classes(name, labels, by_task, np.eye(3)[place], method, detail, information=1 / trials)
-        else:
-            yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
+        yield recorder.classes(name, labels, by_task, np.eye(3)[place], method, detail, 1 / trials, absent=_ONE_ORDER)
 
 
 def reply_measurements(
