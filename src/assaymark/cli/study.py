@@ -390,8 +390,9 @@ def report(
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
-                page, view = workflow.report_unfinished(folder)
-                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.progress(), f"page: {page}"])
+                page, view = workflow.report_unfinished(folder, language)
+                lines = [view.progress(more=True), f"page: {page}"]
+                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, lines)
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise

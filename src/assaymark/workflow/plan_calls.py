@@ -13,7 +13,7 @@ import numpy as np
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
 from assaymark.engine.compute import spawned, usable_cores
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, reliability, wilson
+from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, dimensions_claimed, reliability, wilson
 from assaymark.metrology import design as designs
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.kappa import gated
@@ -92,7 +92,7 @@ def claim_design(
         return ClaimDesign(state)
     # The level of the test of one contrast of a leader, or of a single pair in the first step.
     share, dimensions = 1.0, len(comparisons.names) - 1
-    if dimensions > 1 and designs.dimensions_claimed(study):
+    if dimensions > 1 and dimensions_claimed(study):
         share = study.inference.aggregate_share
         share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
     levels = designs.detectable_levels(len(comparisons.agents), share * study.inference.alpha)
