@@ -12,7 +12,7 @@ import typer
 
 from assaymark.cli import ALIASES as ROOT_ALIASES
 from assaymark.cli import STATUSES, app, main
-from assaymark.cli.options import ALIASES, Verbosity, resolve_aliases, verbosity, visible, was_interrupt
+from assaymark.cli.options import ALIASES, resolve_aliases, visible, was_interrupt
 from assaymark.errors import AssayError
 
 ROOT = typer.main.get_command(app)
@@ -95,12 +95,13 @@ def test_help_is_asked_for_in_any_way_and_a_group_alone_shows_it_and_is_misuse(c
 
 
 def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(monkeypatch):
-    heard = []
-    monkeypatch.setattr("assaymark.cli.start.examine", lambda _: heard.append(verbosity().name) or [])
+    heard, logger = [], logging.getLogger("assaymark")
+    before = logger.level
+    monkeypatch.setattr("assaymark.cli.start.examine", lambda _: heard.append(logger.level) or [])
     for words in ("doctor", "-q doctor", "doctor --quiet", "--verbose doctor", "doctor -v", "-v doctor -q"):
         assert main(words.split()) == 0
-        assert verbosity() is Verbosity.NORMAL
-    assert heard == ["NORMAL", "QUIET", "QUIET", "VERBOSE", "VERBOSE", "QUIET"]
+        assert logger.level == before
+    assert heard == [logging.WARNING, logging.ERROR, logging.ERROR, logging.INFO, logging.INFO, logging.ERROR]
 
 
 def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, capsys):

@@ -30,6 +30,7 @@ def ran(capsys):
         ended = main([*map(str, words)])
         out, err = capsys.readouterr()
         assert ended == status, err
+        assert status != 1 or out == "", "a command that is refused prints its message and nothing else"
         return err if status else out
 
     return printed

@@ -256,18 +256,14 @@ def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, 
         assert [one["text"] for one in first["conditions"] if one["id"] == "missing-replies"] == [said]
 
 
-def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
-    tmp_path, monkeypatch, capsys, questions
-):
+def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(tmp_path, monkeypatch, ran, questions):
     """Through the command, with an agent that raises at every question and every stage."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "agent_that_raises.py").write_text("def decide(context):\n    raise RuntimeError('no idea')\n")
     mine = own("mine").replace("mine:decide", "agent_that_raises:decide")
     (tmp_path / "plan.toml").write_text(plan(questions, "literal", "momentum", more=mine))
-    for out, parts in (("one", ("qa", "pipeline")), ("two", ("pipeline", "qa"))):
-        for part in parts:
-            assert main(["bench", part, str(tmp_path / "plan.toml"), "--out", str(tmp_path / out)]) == 0
-    said = capsys.readouterr().out
+    turns = (("one", "qa"), ("one", "pipeline"), ("two", "pipeline"), ("two", "qa"))
+    said = "".join(ran("bench", part, tmp_path / "plan.toml", "--out", tmp_path / out) for out, part in turns)
     one, two = (RunFolder(tmp_path / name) for name in ("one", "two"))
     assert one.verdicts.read_bytes() == two.verdicts.read_bytes()
     decided = json.loads(one.verdicts.read_text())
@@ -376,12 +372,10 @@ def words_of(questions, model, *windows):
     return [*few, "--questions", str(questions), "--model", model, *(w for one in windows for w in ("--window", one))]
 
 
-def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
+def test_one_model_by_its_short_name(tmp_path, monkeypatch, ran, questions):
     monkeypatch.chdir(tmp_path)
     few = words_of(questions, "reference/solver", "china-2015", "covid-2020", "crypto-2022")
-    assert main(["bench", "qa", *few]) == 0
-    assert main(["bench", "pipeline", *few]) == 0
-    said = capsys.readouterr().out
+    said = ran("bench", "qa", *few) + ran("bench", "pipeline", *few)
     assert "page: assaymark-bench-literal/report/index.html" in said
     assert "the pipeline was not run yet" in said
     (line,) = (one for one in said.splitlines() if one.startswith(("Supported: ", "Only with its condition: ")))
@@ -389,20 +383,18 @@ def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     (decided,) = (one for one in verdicts if one.claim.statement in line)
     also = f" The models are rule-based stand-ins. {decided.condition or ''}".rstrip()
     assert line.endswith(decided.claim.statement + also)  # whoever copies a line has what has to be said with it
-    assert main(["report", "assaymark-bench-literal"]) == 0
+    ran("report", "assaymark-bench-literal")
 
 
 def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_without_a_key(
-    tmp_path, monkeypatch, capsys, questions
+    tmp_path, monkeypatch, ran, refused, questions
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     words = [*words_of(questions, "openai/gpt-5.2", "normal"), "--out", str(tmp_path / "run")]
     # four dates, three stages; seven templates, two questions, two of them under two conditions
     for part, calls in (("pipeline", "12 calls"), ("qa", "18 calls")):
-        assert main(["bench", part, *words, "--dry-run"]) == 0
-        assert calls in capsys.readouterr().out
-    assert main(["bench", "qa", *words]) == 1
-    assert "OPENAI_API_KEY" in capsys.readouterr().err
+        assert calls in ran("bench", part, *words, "--dry-run")
+    assert "OPENAI_API_KEY" in refused("bench", "qa", *words)
     assert not (tmp_path / "run").exists()
     named = ("momentum", "equal-weight", "nobody")
     assert [tracks.resolve(f"reference/{word}") for word in named] == [
@@ -412,7 +404,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_wi
     assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
 
 
-def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, questions, tmp_path, capsys):
+def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, questions, tmp_path, refused):
     folder, text = benched
     for changed in ("per_template = 4", "per_template = 5"), ("instruments = 12", "instruments = 13"):
         with pytest.raises(PlanError, match="differs from the plan locked"):
@@ -425,8 +417,7 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
         asked("qa", RunFolder(tmp_path / "none"), text.replace("set.jsonl", "none.jsonl"))
     with pytest.raises(PlanError, match="contains a study"):
         asked("qa", RunFolder(demo), plan(questions, "literal"))
-    assert main(["judge", str(folder.path)]) == 1
-    assert "benchmark" in capsys.readouterr().err
+    assert "benchmark" in refused("judge", folder.path)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def locked(folder: RunFolder, given: str | None = None) -> tracks.LockedSeason:
     return tracks.lock_season(folder, given or text(), "log.toml", models(), now=NOW)
 
 
-def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
+def test_plan_tables_and_steps_hold_what_the_log_states(run, refused):
     season, store = locked(run).season, Store(run)
     assert (season.capital, season.currency, season.recorded) == (100_000.0, "CNY", True)
     assert season.universe == ("600036.SH", "601318.SH")
@@ -99,8 +99,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     with pytest.raises(PlanError, match="differs from the season locked"):
         locked(run, text("crypto"))
     for verb in ("step", "run"):  # it is judged and not run
-        assert main(["season", verb, str(run.path)]) == 1
-        (said,) = capsys.readouterr().err.strip().splitlines()
+        (said,) = refused("season", verb, run.path).splitlines()
         assert "was run elsewhere; use: assaymark season judge" in said
     # A day without a stated book shows none, whatever a later day states.
     days = [replace(one, state="not stated") for one in store.read(tracks.NAVS)]
@@ -202,10 +201,9 @@ def test_what_is_no_record_is_no_season_and_models_that_nobody_provides_are_name
     assert len(found.value.problems) == 2
 
 
-def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, capsys):
+def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, ran):
     (tmp_path / "log.toml").write_text(text())
-    assert main(["season", "init", str(tmp_path / "log.toml"), "--out", str(run.path)]) == 0
-    said = capsys.readouterr().out
+    said = ran("season", "init", tmp_path / "log.toml", "--out", run.path)
     assert "log: 2 agents, 2 instruments, 2025-10-09 to 2025-10-09" in said
     assert "1 week: this season cannot rank agents" in said
     assert "there is no panel ([[panel]]): this season can be neither graded nor published" in said

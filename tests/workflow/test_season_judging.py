@@ -278,7 +278,7 @@ def test_a_judge_that_never_answers_is_recorded_and_asked_again_and_where_nobody
     assert (again.done, states(folder, "sworn"), len(again.lines)) == (18, {"ok"}, 2)
 
 
-def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, capsys):
+def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, refused):
     folder = copied(unjudged, tmp_path)
     at_work = tracks.guard(folder.path / "season" / "judging.lock", "busy")
     with at_work, pytest.raises(LedgerError, match="being judged by an"):
@@ -297,10 +297,9 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
     ):
         with pytest.raises(error, match=words):
             tracks.judge_season(one, WHO)
-    assert main(["season", "publish", str(bare.path), "--out", str(tmp_path / "site")]) == 1
-    assert "no panel of models that could grade it; name judges" in capsys.readouterr().err
-    assert main(["season", "judge", str(bare.path)]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    said = refused("season", "publish", bare.path, "--out", tmp_path / "site")
+    assert "no panel of models that could grade it; name judges" in said
+    assert len(refused("season", "judge", bare.path).splitlines()) == 1
 
 
 PRICES = """
@@ -337,7 +336,7 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(tmp_path):
     assert len(spy.asked) == len({call.key for call in spy.asked})
 
 
-def test_the_command_says_what_it_will_cost_and_what_was_graded(unjudged, judged, tmp_path, capsys):
+def test_the_command_says_what_it_will_cost_and_what_was_graded(unjudged, judged, tmp_path, ran):
     folder = copied(unjudged, tmp_path)
     there = {path.name for path in folder.path.rglob("*")}
     for one, answered in ((folder, 0), (judged, 18)):
@@ -345,13 +344,13 @@ def test_the_command_says_what_it_will_cost_and_what_was_graded(unjudged, judged
         stages = "18 calls (grades 8, outcomes 2, author identification 8)"
         assert lines[0].startswith(f"reference/season-allocator: {stages}, {answered} answered")
         assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")
-    assert said_by(capsys, "season", "judge", folder.path, "--dry-run").endswith("dry run: nothing was sent")
+    assert ran("season", "judge", folder.path, "--dry-run").endswith("dry run: nothing was sent\n")
     assert {path.name for path in folder.path.rglob("*")} == there
-    assert said_by(capsys, "season", "judge", folder.path) == (
-        "spring: 2 agents graded by 3 judges up to 2024-03-15 "
-        "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, author identification 24 of 24 "
-        f"next: assaymark season publish {folder.path} --out SITE"
-    )
+    assert ran("season", "judge", folder.path).splitlines() == [
+        "spring: 2 agents graded by 3 judges up to 2024-03-15",
+        "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, author identification 24 of 24",
+        f"next: assaymark season publish {folder.path} --out SITE",
+    ]
 
 
 # People in the panel
@@ -359,13 +358,6 @@ def test_the_command_says_what_it_will_cost_and_what_was_graded(unjudged, judged
 
 PERSON = '\n[[panel]]\nname = "{}"\nfamily = "human"\nmodel = "human/table"\n'
 NAMED = '\n[human]\ngrades = "grades.csv"\n'
-
-
-def said_by(capsys, *words: object, status: int = 0) -> str:
-    capsys.readouterr()
-    assert main([str(word) for word in words]) == status
-    both = capsys.readouterr()
-    return " ".join((both.err if status else both.out).split())
 
 
 def sheet(path: Path, rows: dict[tuple[str, str], float], *, outcome: bool = True, drop: str = "") -> Path:
@@ -390,13 +382,13 @@ def with_people(tmp_path_factory) -> RunFolder:
     return played(tmp_path_factory.mktemp("people"), judges=judges, last="2024-03-06")
 
 
-def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people, tmp_path, capsys):
+def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people, tmp_path, ran):
     folder = copied(with_people, tmp_path)
-    said = said_by(capsys, "season", "judge", folder.path)
+    said = ran("season", "judge", folder.path)
     assert f"no grades of people yet: ab, cd; read them with: assaymark import human FILE --out {folder.path}" in said
     file = sheet(tmp_path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 40, ("one/2024-W10", "ab"): 66.5})
-    assert "3 grades by people" in said_by(capsys, "import", "human", file, "--out", folder.path)
-    said = said_by(capsys, "season", "judge", folder.path)
+    assert "3 grades by people" in ran("import", "human", file, "--out", folder.path)
+    said = ran("season", "judge", folder.path)
     assert "2 agents graded by 2 judges" in said
     assert "no grades of people yet: cd;" in said
     mine = {(one.agent, one.scope, one.period): one for one in grades(folder, judge="ab")}
@@ -406,7 +398,7 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
     assert (two.reasoning, two.outcome, week.process, week.outcome) == (40, 40, 66.5, None)
     # Arithmetic caps what a person says of the numbers, too.
     assert all(one.score.score.evidence <= one.score.score.reasoning for one in mine.values())
-    said_by(capsys, "season", "publish", folder.path, "--out", tmp_path / "site", "--calls")
+    ran("season", "publish", folder.path, "--out", tmp_path / "site", "--calls")
     file = json.loads((folder.path / "verdicts.json").read_text())
     assert file["panel"]["judges"] == {"reader": "jreader", "ab": "human", "cd": "human"}
     first = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
@@ -471,17 +463,17 @@ def beside_people(judged, own_copy) -> RunFolder:
     return RunFolder(own_copy("season-beside-people", build) / "copy")
 
 
-def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, capsys):
+def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, ran):
     folder, site = copied(beside_people, tmp_path), tmp_path / "site"
     before, decided = bytes_of(folder), json.loads(folder.verdicts.read_text())
     given = {(f"{agent}/{week}", who): 40 + 9 * k + 20 * (agent == "one") + 3 * (who == "cd")
              for agent in ("one", "two") for k, week in enumerate(WEEKS) for who in ("ab", "cd")}  # fmt: skip
-    said = said_by(capsys, "import", "human", labels(tmp_path / "g.csv", given), "--out", folder.path)
+    said = ran("import", "human", labels(tmp_path / "g.csv", given), "--out", folder.path)
     assert "12 grades by people" in said
-    said = said_by(capsys, "season", "judge", folder.path)
+    said = ran("season", "judge", folder.path)
     assert "people beside the panel: 12 grades by 2 people, 3 of 3 weeks drawn" in said
     assert bytes_of(folder) == before
-    said_by(capsys, "season", "publish", folder.path, "--out", site)
+    ran("season", "publish", folder.path, "--out", site)
     file = json.loads(folder.verdicts.read_text())
     for one in (*file["verdicts"], *decided["verdicts"]):
         del one["measurements"]  # of orders, now also the sample
@@ -504,44 +496,44 @@ def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, cap
         page = (site / path).read_text(encoding="utf-8")
         assert asked in page.partition('id="people"')[2].partition("</section>")[0]
         assert counted in page
-    said_by(capsys, "verify", folder.path)
+    ran("verify", folder.path)
 
 
-def test_grades_that_are_no_sample_of_a_season_correct_nothing(beside_people, tmp_path, capsys):
+def test_grades_that_are_no_sample_of_a_season_correct_nothing(beside_people, tmp_path, ran, refused):
     folder, given = copied(beside_people, tmp_path), {("one/2024-W10", "ab"): 60, ("two/2024-W10", "ab"): 50}
     early = labels(tmp_path / "early.csv", given, at="2024-01-02T10:00:00Z")
-    said_by(capsys, "import", "human", early, "--out", folder.path)
+    ran("import", "human", early, "--out", folder.path)
     (past,) = folder.publications.iterdir()  # what was published of a later day is no earlier publication
     (folder.publications / "2099-01-01.json").write_text(past.read_text().replace(past.stem, "2099-01-01"))
-    said_by(capsys, "season", "publish", folder.path, "--out", tmp_path / "site", "--language", "en")
+    ran("season", "publish", folder.path, "--out", tmp_path / "site", "--language", "en")
     assert [path.name for path in (tmp_path / "site" / "archive").iterdir()] == [f"001-{past.stem[:10]}.json"]
     sample = json.loads(folder.verdicts.read_text())["measurements"]["human.sample[dimension=aggregate]"]
     assert sample["value"] is None
     assert "not later than the draw" in sample["state"]
     assert "no random sample of this season" in (tmp_path / "site" / "panel.html").read_text(encoding="utf-8")
-    said = said_by(capsys, "draw", folder.path, "--sample", 2, status=1)
+    said = refused("draw", folder.path, "--sample", 2)
     assert "a second draw would choose among labels" in said
 
 
-def test_the_file_that_a_season_names_has_grades_of_people_in_and_beside_the_panel(tmp_path, capsys):
+def test_the_file_that_a_season_names_has_grades_of_people_in_and_beside_the_panel(tmp_path, ran):
     folder = played(tmp_path, judges=panel("reader") + PERSON.format("ab"), more=NAMED, last="2024-03-05")
-    said_by(capsys, "season", "judge", folder.path)
-    said = said_by(capsys, "draw", folder.path, "--sample", 2, "--double", 0)
+    ran("season", "judge", folder.path)
+    said = ran("draw", folder.path, "--sample", 2, "--double", 0)
     assert "with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100" in said
     beside = {(f"{agent}/{week}", "gh"): 60 for agent in ("one", "two") for week in WEEKS[:2]}
     file = labels(folder.path / "grades.csv", beside)
-    assert "people beside the panel: 4 grades by 1 person" in said_by(capsys, "season", "judge", folder.path)
+    assert "people beside the panel: 4 grades by 1 person" in ran("season", "judge", folder.path)
     # Grades of the panel that came since: the season is to be judged anew, and the sample is read all the same.
-    said_by(capsys, "import", "human", sheet(tmp_path / "p.csv", {("one", "ab"): 60}), "--out", folder.path)
-    assert "2 agents graded by 2 judges" in said_by(capsys, "season", "judge", folder.path)
+    ran("import", "human", sheet(tmp_path / "p.csv", {("one", "ab"): 60}), "--out", folder.path)
+    assert "2 agents graded by 2 judges" in ran("season", "judge", folder.path)
     long(file, *(("one", "ab", name, 70, "2100-01-02T10:00:00Z") for name in PARTS))
-    said = said_by(capsys, "season", "judge", folder.path)
+    said = ran("season", "judge", folder.path)
     assert "2 agents graded by 2 judges" in said
     assert "people beside the panel: 4 grades by 1 person" in said
     assert {one.score.score.composite for one in grades(folder, judge="ab")} == {70}
 
 
-def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unjudged, tmp_path, capsys):
+def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unjudged, tmp_path, refused):
     folder = copied(beside_people, tmp_path).path
     week = {("one/2024-W10", "ab"): 60}
     wrong = labels(tmp_path / "g.csv", {("one", "ab"): 60, ("one/2024-W10", "ab"): 101})
@@ -555,5 +547,5 @@ def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unju
          ["first draw what these grade (assaymark draw)"]),
         (("import", "human", bad, "--out", folder), ["unknown dimension 'claim_support'", "time"]),
     ):  # fmt: skip
-        said = said_by(capsys, *words, status=1)
+        said = refused(*words)
         assert [one for one in told if one not in said] == []

@@ -319,18 +319,17 @@ def lone(path: Path, *arrived: date, live: bool = True, **rest: object) -> tuple
     return begun(path / "run", text, who), who
 
 
-def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_live_seasons(tmp_path, capsys):
+def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_live_seasons(tmp_path, ran, refused):
     source, file, run = tmp_path / "market", tmp_path / "season.toml", tmp_path / "run"
     arrive(source, SEASON[0], columns=lambda bars: ({} for _ in bars))
     file.write_text(text := file_of(source, buyer="reference/momentum"))
-    assert main(["season", "init", str(file), "--out", str(run)]) == 1
-    said = capsys.readouterr().err
+    said = refused("season", "init", file, "--out", run)
     assert "files does not say whether prices are adjusted for splits and dividends (DIVI, HALT, PLAIN, SPLIT)" in said
     assert "adj_factor" in said
     assert not run.exists()
     replay = text.replace(f"'{source}', live = true", f"'{source / str(SEASON[0])}'")
     file.write_text(replay.replace(str(SEASON[-1]), str(SEASON[0])))
-    assert main(["season", "init", str(file), "--out", str(run)]) == 0
+    ran("season", "init", file, "--out", run)
 
 
 def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_instrument(tmp_path):

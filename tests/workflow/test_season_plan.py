@@ -11,7 +11,7 @@ import pytest
 from season_runs import season_text
 
 from assaymark.claims import catalogue, languages
-from assaymark.cli import main, models
+from assaymark.cli import models
 from assaymark.errors import InputError, PlanError
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
@@ -76,12 +76,11 @@ def test_a_lock_covers_file_texts_and_market(tmp_path, monkeypatch):
         tracks.open_season(RunFolder(tmp_path))
 
 
-def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
+def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, refused):
     path, folder = tmp_path / "season.toml", tmp_path / "run"
     path.write_text(season_text())
     for url in ("no url", "postgresql+psycopg://me:hunter2@127.0.0.1/season"):
-        assert main(["season", "init", str(path), "--out", str(folder), "--ledger", url]) == 1
-        assert "hunter2" not in capsys.readouterr().err
+        assert "hunter2" not in refused("season", "init", path, "--out", folder, "--ledger", url)
         assert not folder.exists()
 
 

@@ -333,35 +333,31 @@ def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
     assert len({one.record["market"] for one in tracks.read_journal(live)[0]}) == 2
 
 
-def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(whole, tmp_path, capsys):
+def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(whole, tmp_path, ran, refused):
     file, folder = tmp_path / "season.toml", tmp_path / "run"
     file.write_text(season_text(last="2024-03-06"))
 
-    def told(*words: object, status: int = 0) -> str:
-        assert main(["season", *map(str, words)]) == status
-        return "".join(capsys.readouterr())
-
-    assert "2 agents, 8 instruments, 2024-03-01 to 2024-03-06" in told("init", file, "--out", folder)
+    assert "2 agents, 8 instruments, 2024-03-01 to 2024-03-06" in ran("season", "init", file, "--out", folder)
     before = sorted(folder.rglob("*"))
-    out = told("run", folder, "--dry-run")
+    out = ran("season", "run", folder, "--dry-run")
     for words in ("in all 8 calls, 0 answered already; the rest: costs nothing",  # two agents on four days
                   "4 days: what agents hold later is not known", "dry run: nothing was sent"):  # fmt: skip
         assert words in out
     assert sorted(folder.rglob("*")) == before
-    assert "2024-03-01 done" in told("step", folder)
-    rest = json.loads(told("run", folder, "--dry-run", "--json"))["models"]
+    assert "2024-03-01 done" in ran("season", "step", folder)
+    rest = json.loads(ran("season", "run", folder, "--dry-run", "--json"))["models"]
     assert sum(one["stages"]["agents"] for one in rest) == 6
-    assert "2 days done" in told("step", folder, "--day", "2024-03-05")
-    assert "2024-03-06 done" in told("run", folder)
+    assert "2 days done" in ran("season", "step", folder, "--day", "2024-03-05")
+    assert "2024-03-06 done" in ran("season", "run", folder)
     for day, words in ((date(2024, 3, 4), "is before 2024-03-08"), (date(2024, 4, 1), "is outside the season")):
         with pytest.raises(InputError, match=words):
             tracks.step_season(whole, models(), now=NOW, day=day)
-    said = told("step", whole.path, "--day", "tomorrow", status=1)
+    said = refused("season", "step", whole.path, "--day", "tomorrow")
     assert said == "assaymark: --day: must be a day such as 2024-03-01 (got 'tomorrow')\n"
-    assert "contains no season; make one with" in told("run", tmp_path / "nowhere", status=1)
-    assert f"assaymark season init {file} --out FOLDER" in told("run", file, status=1)
+    assert "contains no season; make one with" in refused("season", "run", tmp_path / "nowhere")
+    assert f"assaymark season init {file} --out FOLDER" in refused("season", "run", file)
     file.write_text("name = 3")
-    told("init", file, "--out", tmp_path / "other", status=1)
+    refused("season", "init", file, "--out", tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

@@ -104,16 +104,15 @@ def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp
 
 
 def test_every_verdict_has_a_certificate_that_anybody_can_check_and_its_level_under_other_rules(
-    season, tmp_path, capsys
+    season, tmp_path, ran, capsys
 ):
     folder, site = season
     verdicts = json.loads((folder / "verdicts.json").read_text())["verdicts"]
     files = sorted((folder / "certificates").iterdir())
     assert len(files) == len(verdicts)
     assert all(one["fragility"] for one in verdicts)
-    capsys.readouterr()
-    assert main(["claim", *(part for file in files for part in ("--verify", str(file)))]) == 0
-    assert capsys.readouterr().out.count("follows from its own tables") == len(files)
+    said = ran("claim", *(part for file in files for part in ("--verify", file)))
+    assert said.count("follows from its own tables") == len(files)
     lied = tmp_path / "lied.json"
     lied.write_text(files[0].read_text().replace('"no-claim"', '"headline"', 1))
     assert main(["claim", "--verify", str(lied)]) == 1
@@ -122,7 +121,7 @@ def test_every_verdict_has_a_certificate_that_anybody_can_check_and_its_level_un
     assert "The level is the same under other rules: kappa cut-offs 0.5 and 0.25" in page
 
 
-def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, capsys):
+def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, ran, capsys):
     folder, site = season[0], tmp_path / "again"
     file = json.loads((folder / "verdicts.json").read_text())
     schema = json.loads((Path(__file__).parents[2] / "docs" / "verdicts.schema.json").read_text())
@@ -139,16 +138,13 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     assert set(file["measurements"]) <= named
     hidden = named - set(file["measurements"])
     assert all("[dimension=" in name and "high=" in name for name in hidden), "only unsupported pairs are left out"
-    capsys.readouterr()
-    did("publish", folder, "--out", site, "--language", "en")
-    said = capsys.readouterr().out
+    said = ran("season", "publish", folder, "--out", site, "--language", "en")
     counts = "{headline} supported, {qualified} only with a condition, {no-claim} not supported".format(**file["tally"])
     assert f"{len(verdicts)} claims decided ({counts})" in said
     pages = sum(name.endswith(".html") for name in held(site))
     names = "archive, changelog, claims, index, measurements, method, panel, rules, agents/ ("
     assert f"{pages} pages written: {names}" in said
-    did("publish", folder, "--out", site, "--json", "--language", "en")
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(ran("season", "publish", folder, "--out", site, "--json", "--language", "en"))
     assert (document["verdicts"], document["page"]) == (file, str(site / "index.html"))
     for claim in ("one > two", "two > one", "three first", "one ~ three", "season.band[agents=one]"):
         assert main(["gate", str(folder), "--claim", claim, "--at-least", "qualified"]) == 1
@@ -186,27 +182,26 @@ def test_swapping_the_names_of_agents_and_the_order_of_judges_changes_no_score(s
     assert found[0] == found[1]
 
 
-def test_a_season_that_went_on_after_it_was_judged_says_to_which_day_its_grades_are(source, tmp_path, capsys):
+def test_a_season_that_went_on_after_it_was_judged_says_to_which_day_its_grades_are(source, tmp_path, ran):
     folder, site, file = tmp_path / "run", tmp_path / "site", tmp_path / "season.toml"
     file.write_text(file_of(source, judges=panel("reader")))
 
-    def first() -> str:
-        did("publish", folder, "--out", site, "--language", "en")
-        return (site / "index.html").read_text(encoding="utf-8")
+    def published() -> tuple[str, str]:
+        said = ran("season", "publish", folder, "--out", site, "--language", "en")
+        return (site / "index.html").read_text(encoding="utf-8"), said
 
     did("init", file, "--out", folder)
     did("step", folder, "--day", "2024-03-05")
     did("judge", folder)
     did("step", folder)
-    capsys.readouterr()
     words = "The grades are of the days up to 2024-03-05. Decisions were made up to 2024-03-06"
-    page, said = first(), capsys.readouterr().out
+    page, said = published()
     assert (words in page, words in said) == (True, True)
     assert f"Run: assaymark season judge {folder}" in said
     assert "The season is not over: its last decisions are of 2024-03-06, and it ends on 2024-03-15." in page
     assert json.loads((folder / "verdicts.json").read_text())["judged_to"] == "2024-03-05"
     did("judge", folder)
-    assert "The grades are of the days" not in first()
+    assert "The grades are of the days" not in published()[0]
 
 
 def test_datasheets_of_the_judges_are_linked_and_a_language_of_ones_own_is_a_file(season, tmp_path):
@@ -231,7 +226,7 @@ def test_datasheets_of_the_judges_are_linked_and_a_language_of_ones_own_is_a_fil
     assert "datasheet/auditor" not in (site / "panel.html").read_text()
 
 
-def test_a_language_that_is_none_is_refused_before_anything_is_written(season, tmp_path, capsys, monkeypatch):
+def test_a_language_that_is_none_is_refused_before_anything_is_written(season, tmp_path, refused, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "half.toml").write_text('language = "Half"\ndecimal = "."\nlist_and = "and"\nminus = "-"\n')
     for languages, words in (
@@ -239,8 +234,8 @@ def test_a_language_that_is_none_is_refused_before_anything_is_written(season, t
         (["nowhere.toml"], "no such language file"), (["half.toml"], "half.toml, claim.count.1: is missing"),
         (["../x y.toml"], "must begin with the code of a language"),
     ):  # fmt: skip
-        did("publish", season[0], "--out", "site", *(w for one in languages for w in ("--language", one)), status=1)
-        assert words in capsys.readouterr().err
+        named = [word for one in languages for word in ("--language", one)]
+        assert words in refused("season", "publish", season[0], "--out", "site", *named)
         assert not (tmp_path / "site").exists()
 
 
@@ -387,34 +382,27 @@ def test_what_went_wrong_stands_with_its_reason_on_the_pages(bad):
     assert "NOBODY" in shown
 
 
-def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_it_was(bad, tmp_path, capsys):
+def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_it_was(bad, tmp_path, refused):
     folder, site, plan = bad[0], tmp_path / "site", bad[0].plan.read_text()
-
-    def refused(*words: object) -> str:
-        capsys.readouterr()
-        did(*words, status=1)
-        found = capsys.readouterr()
-        assert (found.out, found.err[:11]) == ("", "assaymark: ")
-        return found.err
 
     fresh = RunFolder(tmp_path / "run")
     tracks.lock_season(fresh, plan.replace('name = "spring"', 'name = "summer"'), "season.toml", now=NOW)
-    said = refused("publish", fresh.path, "--out", site)
+    said = refused("season", "publish", fresh.path, "--out", site)
     assert said == f"assaymark: {fresh.path} was not judged yet; run: assaymark season judge {fresh.path}\n"
-    assert "no decision was made yet; run: assaymark season run" in refused("judge", fresh.path)
-    assert "contains no season" in refused("publish", tmp_path / "nowhere", "--out", site)
+    assert "no decision was made yet; run: assaymark season run" in refused("season", "judge", fresh.path)
+    assert "contains no season" in refused("season", "publish", tmp_path / "nowhere", "--out", site)
     table = folder.tables / "grades.parquet"
     raw, before = table.read_bytes(), folder.verdicts.stat().st_mtime_ns
     table.write_bytes(raw[:200] + bytes([raw[200] ^ 1]) + raw[201:])
     try:
-        assert "grades.parquet is damaged" in refused("publish", folder.path, "--out", site)
+        assert "grades.parquet is damaged" in refused("season", "publish", folder.path, "--out", site)
     finally:
         table.write_bytes(raw)
     assert not site.exists()
     (other := tmp_path / "other").mkdir()
     (other / "thesis.txt").write_text("years of work")
-    assert "contains something other than a site" in refused("publish", folder.path, "--out", other)
-    assert "contains something other" in refused("publish", folder.path, "--out", folder.path)
+    assert "contains something other than a site" in refused("season", "publish", folder.path, "--out", other)
+    assert "contains something other" in refused("season", "publish", folder.path, "--out", folder.path)
     assert ([one.name for one in other.iterdir()], folder.verdicts.stat().st_mtime_ns) == (["thesis.txt"], before)
     for old, new, words in (
         ("last = 2024-03-08", 'last = 2024-03-08\ndecide_at = "21:30:00+02:00"', "takes no zone"),
@@ -422,5 +410,5 @@ def test_what_cannot_be_published_or_locked_is_refused_and_leaves_everything_as_
     ):
         assert old in plan
         (tmp_path / "season.toml").write_text(plan.replace(old, new))
-        assert words in refused("init", tmp_path / "season.toml", "--out", tmp_path / "new")
+        assert words in refused("season", "init", tmp_path / "season.toml", "--out", tmp_path / "new")
         assert not (tmp_path / "new").exists()

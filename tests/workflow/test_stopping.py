@@ -178,3 +178,5 @@ def test_a_study_without_verdicts_has_a_page_of_how_far_it_is(imported, ran):
     assert "Not decided yet" in page
     assert f"<code>assaymark run {imported}/plan.toml --out {imported}</code>" in page
     assert not re.search("κ|kappa|scores above|ranks first", page)
+    ran("report", imported, "--language", "de")
+    assert "Noch nicht entschieden" in (imported / "report/de/index.html").read_text(encoding="utf-8")

@@ -10,13 +10,12 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model
 
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, is_about
 from assaymark.claims.findings import HUMAN_P
 from assaymark.claims.levels import Rules, SeasonGates, Test
-from assaymark.claims.messages import Phrase
 from assaymark.claims.orders import PairRow, row_of
 from assaymark.claims.recompute import Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import SeasonClaims, decide_season
@@ -92,6 +91,23 @@ class _CertificateHead:
     claim_scope: Scope
 
 
+def _rule_problems(kind: type[Rules] | type[SeasonGates], stated: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield problems: missing rules, numbers that no plan can have, and alternative rules in place of the plan's."""
+    for rule_of in fields(kind):
+        name, value = rule_of.name, stated.get(rule_of.name)
+        number = value if type(value) in (int, float) else None
+        if name not in stated:
+            yield Problem(f"rules.{name}", "is missing")
+        elif name in ("kappa", "test", "source") and value != rule_of.default:
+            yield Problem(f"rules.{name}", f"is not a rule of a plan (got {value!r:.80})")
+        elif name == "share" and number in (0, 1):
+            continue
+        elif name in ("alpha", "cell_alpha", "share") and number is not None and not 0 < number < 1:
+            yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {number!r})")
+        elif name in ("margin", "span") and number is not None and not 0 < number < math.inf:
+            yield Problem(f"rules.{name}", f"must be above 0 (got {number!r})")
+
+
 @record
 class _StudyCertificate(_CertificateHead):
     """A certificate of a study, its measurements not yet parsed."""
@@ -113,8 +129,7 @@ class _StudyCertificate(_CertificateHead):
     people_p: tuple[_Probability, ...] = ()
 
     def problems(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-        """Yield problems: subjects that do not fit the claim, numbers that no plan can have, alternative rules in place
-        of the plan's, and duplicate names."""
+        """Yield problems: subjects that do not fit the claim, rules that no plan can have, and duplicate names."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
         head, count = claim.id.partition("[")[0], len(set(claim.subjects))
         expected = KINDS[head].subjects if head in KINDS else 0
@@ -123,17 +138,7 @@ class _StudyCertificate(_CertificateHead):
         elif not count == len(claim.subjects) == expected:
             problem = f"a claim {head!r} has {'one subject' if expected == 1 else 'two different subjects'}"
             yield Problem("claim.subjects", f"{problem} (got {', '.join(claim.subjects) or 'none'})")
-        for name in ("alpha", "cell_alpha", "share"):
-            if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
-                yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
-        for name in ("margin", "span"):
-            if not 0 < getattr(rules, name) < math.inf:
-                yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
-        defaults = Rules.__dataclass_fields__
-        for name in ("kappa", "test", "source"):
-            if getattr(rules, name) != defaults[name].default:
-                yield Problem(f"rules.{name}", f"is not a rule of a plan (got {getattr(rules, name)!r})")
-        yield from _name_problems(stated, defaults)
+        yield from _rule_problems(Rules, stated)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
             if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -172,45 +177,21 @@ class _SeasonCertificate(_CertificateHead):
     """A certificate of a season, its measurements not yet parsed."""
 
     kind: str
-    rules: dict[str, JSON]
+    rules: SeasonGates
     level: Annotated[float, Field(gt=0, lt=1)]
     judges: dict[str, str]
     tables: _Entries
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield problems: rules that no plan can have."""
-        raw: Mapping[str, Any] = self.rules
-        defaults = SeasonGates.__dataclass_fields__
-        kinds: Mapping[str, tuple[type, ...]] = {
-            **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
-            **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
-            **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
-        }
-        problems = [*_name_problems(raw, defaults)]
-        for name, forms in kinds.items():
-            boolean = bool not in forms and isinstance(raw.get(name), bool)
-            if name in raw and (boolean or not isinstance(raw[name], forms)):
-                problems.append(Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})"))
-        for name in ("kappa", "test"):
-            if name in raw and raw[name] != defaults[name].default:
-                problems.append(Problem(f"rules.{name}", f"is not a rule of a plan (got {raw[name]!r:.80})"))
-        if raw.get("on_failure") not in (None, "qualified", "no-claim"):
-            problem = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
-            problems.append(Problem("rules.on_failure", problem))
-        if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
-            problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
-        yield from problems
 
-
-def _name_problems(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems: missing rules and unknown names."""
-    for name in sorted({*stated} ^ {*defaults}):
-        yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
+def _square(table: list[list[int]]) -> list[list[int]]:
+    if not table or any(len(row) != len(table) for row in table):
+        raise ValueError("must be a square of counts")
+    return table
 
 
 _KINDS: Final[Mapping[str, Any]] = {
     "pairs": dict[str, float | None],
-    "tables": dict[str, list[list[_Count]]],
+    "tables": dict[str, Annotated[list[list[_Count]], AfterValidator(_square)]],
     "ratings": dict[str, Annotated[list[_Sum], Field(min_length=4, max_length=4)]],
     "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
     "coefficient": Literal["kappa", "icc", "alpha"],
@@ -244,8 +225,10 @@ _KINDS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
 }
 
-_DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
-_DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
+_Detail: type[BaseModel] = create_model(  # type: ignore[call-overload]  # fields of a table
+    "_Detail", **{name: (kind, None) for name, kind in _KINDS.items()}
+)
+_CellDetail: type[BaseModel] = create_model("_CellDetail", __base__=_Detail, p=(dict[str, _Probability], None))
 _FIXED: Final = ("value", "low", "high", "level", "n", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
@@ -295,12 +278,15 @@ def _verify_study(certificate: Mapping[str, JSON]) -> Verification:
 def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     """Verify a certificate of a season."""
     try:
-        stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
-        if problems := list(stated.problems()):
+        rules = certificate.get("rules")
+        problems = list(_rule_problems(SeasonGates, rules)) if isinstance(rules, Mapping) else []
+        try:
+            stated = parse(_SeasonCertificate, canonical_json(_rearrange(certificate)), source=SOURCE)
+        except InputError as exc:
+            raise InputError(SOURCE, [*exc.problems, *problems]) from None
+        if problems:
             raise InputError(SOURCE, problems)
-        raw: Mapping[str, Any] = stated.rules
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_message_of(condition) for condition in raw["hindsight"])})
-        items = []
+        gates, items = stated.rules, []
         for at, entry in enumerate(stated.tables):
             text = canonical_json({"method": "", "value": None} | entry)
             items.append(parse(Measurement, text, source=f"{SOURCE}, measurements.{at}"))
@@ -408,18 +394,10 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tupl
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{at}.{key}", "is missing") for key in needed if key not in detail]
-    for key, form in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
-        if key in detail:
-            place = f"{at}.{key}"
-            try:
-                form.validate_json(canonical_json(detail[key]), strict=True)
-            except ValidationError as exc:
-                wrong = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
-            else:
-                tables = detail[key].items() if key == "tables" else ()
-                wrong = [(f"{place}.{name}", "must be a square of counts") for name, cells in tables
-                         if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
-            problems += [Problem(*problem) for problem in wrong]
+    try:
+        (_CellDetail if name == "cell.agreement" else _Detail).model_validate_json(canonical_json(detail), strict=True)
+    except ValidationError as exc:
+        problems += [Problem(f"{at}.{problem.where}", problem.what) for problem in problems_of(exc)]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{at}.slopes", "must be as many as gaps and covariates"))
@@ -439,12 +417,3 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tupl
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{at}.state", f"without a value it must be the reason (got {item.state!r:.80})"))
     return (None if problems else item), problems
-
-
-def _message_of(raw: Any) -> Phrase:
-    def value(argument: Any) -> Any:
-        if isinstance(argument, dict):
-            return _message_of(argument)
-        return tuple(map(str, argument)) if isinstance(argument, list) else argument
-
-    return Phrase(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
             status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of `working`, which would say where it stopped
             if not opts.was_interrupt(exc):
                 advice = "report it with the traceback above"
-                if opts.verbosity() is opts.Verbosity.VERBOSE:
+                if opts.is_verbose():
                     opts.print_error("".join(traceback.format_exception(exc)).rstrip())
                 else:
                     advice = "run it again with --verbose, and report the traceback"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import re
 import signal
@@ -40,14 +39,6 @@ if TYPE_CHECKING:
     from assaymark.workflow import Forecast, RunFolder
 
 
-class Verbosity(enum.IntEnum):
-    """The amount of output on stderr; results always go to stdout."""
-
-    QUIET = 0
-    NORMAL = 1
-    VERBOSE = 2
-
-
 KEPT: Final = "finished work is kept and nothing is half-written; run the same command to resume"
 """Advice after stopping a command that works in a run folder."""
 
@@ -58,9 +49,7 @@ NOTHING: Final = "nothing was written; run the same command again"
 """Advice after stopping a command that writes nothing."""
 
 _FILL: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces and colour codes at the end of a line
-_VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
-_LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
-
+_LOG: Final = logging.getLogger("assaymark")  # its level says how much goes to stderr; results always go to stdout
 
 OWN_PROCESS: Final = ContextVar("alone", default=False)  # true if the process runs this one command only
 
@@ -85,25 +74,24 @@ def skip_imports(*modules: str) -> None:
         sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))
 
 
-def verbosity() -> Verbosity:
-    """Return the verbosity of the running command."""
-    return _VERBOSITY.get()
+def is_verbose() -> bool:
+    """True if the running command logs every stage."""
+    return _LOG.level <= logging.INFO
 
 
-def _set_level(level: Verbosity) -> Callable[[typer.Context, bool], None]:
-    """Return the callback of an option that sets the verbosity to ``level``."""
+def _set_level(level: int) -> Callable[[typer.Context, bool], None]:
+    """Return the callback of an option that logs from ``level`` on."""
 
     def speak(ctx: typer.Context, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:  # shell completion parses a command line without running it
-            _VERBOSITY.set(level)
-            logging.getLogger("assaymark").setLevel(_LEVELS[level])
+            _LOG.setLevel(level)
 
     return speak
 
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_set_level(Verbosity.QUIET), expose_value=False,
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_set_level(logging.ERROR), expose_value=False,
                                      help="Print only errors and the result.")]  # fmt: skip
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_set_level(Verbosity.VERBOSE), expose_value=False,
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_set_level(logging.INFO), expose_value=False,
                                        help="Log every stage, retry and file.")]  # fmt: skip
 
 
@@ -121,18 +109,16 @@ def common_options() -> tuple[Parameter, ...]:
 
 @contextmanager
 def logging_session() -> Iterator[None]:
-    """Log to stderr at normal verbosity in a block, and let SIGTERM stop a command just as Ctrl-C does."""
+    """Log warnings to stderr in a block, and let SIGTERM stop a command just as Ctrl-C does."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    token = _VERBOSITY.set(Verbosity.NORMAL)
     handler = _StderrHandler(time.monotonic())
-    logger = logging.getLogger("assaymark")
-    logger.addHandler(handler)
+    _LOG.addHandler(handler)
     pool = logging.getLogger("sqlalchemy.pool")
-    before = logger.level, pool.level
-    logger.setLevel(_LEVELS[Verbosity.NORMAL])
+    before = _LOG.level, pool.level
+    _LOG.setLevel(logging.WARNING)
     # An interrupt while a connection closes is raised again by the caller; the pool would log its traceback as well.
     pool.setLevel(logging.CRITICAL)
     main = threading.current_thread() is threading.main_thread()
@@ -144,10 +130,9 @@ def logging_session() -> Iterator[None]:
     finally:
         if main:
             signal.signal(signal.SIGTERM, signal.SIG_DFL if previous is None else previous)
-        logger.removeHandler(handler)
-        logger.setLevel(before[0])
+        _LOG.removeHandler(handler)
+        _LOG.setLevel(before[0])
         pool.setLevel(before[1])
-        _VERBOSITY.reset(token)
 
 
 class _StderrHandler(logging.Handler):
@@ -202,7 +187,7 @@ def working(advice: str = KEPT) -> Iterator[None]:
     """Show the progress of the block on stderr; if it is stopped, raise `StoppedError` that ends with ``advice``."""
     from assaymark.workflow import bars
 
-    with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
+    with bars(console(stderr=True), quiet=_LOG.level >= logging.ERROR) as shown:
         try:
             yield
         except BaseException as exc:

@@ -371,11 +371,10 @@ def report(
         return
     folder = folders[0]
     try:
-        if folder.check.is_file():
-            checked = workflow.open_checked(folder)
-            tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
-            return
         match workflow.kind_of(folder):
+            case "table":
+                checked = workflow.open_checked(folder)
+                tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
             case "portbench":
                 with working(opts.WHOLE):
                     done = workflow.bench_report(folder, calls, language)
@@ -391,8 +390,9 @@ def report(
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
-                page, view = workflow.report_unfinished(folder)
-                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.progress(), f"page: {page}"])
+                page, view = workflow.report_unfinished(folder, language)
+                lines = [view.progress(more=True), f"page: {page}"]
+                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, lines)
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise

@@ -88,12 +88,13 @@ def datasheet(
     if log_map or only or keep_going:
         opts.fail_usage(ctx, "--map, --only and --keep-going are for --from")
     models, folder = opts.priced_models(ctx), RunFolder(out if run is None else run)
-    panel = () if run is None else workflow.panel_of(folder)
+    study = None if run is None else workflow.open_locked(folder).study
+    panel = () if study is None else study.asked_judges
     judges = [*panel, *workflow.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
         opts.fail_usage(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
-    criteria = workflow.tested_by(None if run is None else workflow.open_locked(folder).study)
+    criteria = workflow.tested_by(study)
     if rubric is not None:
         from assaymark.judging import find_rubric
 

@@ -51,9 +51,7 @@ _NOTE_CHARS: Final = 2000
 _ALONE: Final = 0x6261_7463_68  # advisory lock held while working on the batches of a database: any unused number
 
 _B, _C, _A = schema.batches, schema.batch_calls, schema.attempts
-_OPEN_BATCHES = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at, _B.c.label)
-_OF_LABEL = sa.select(_B).where(_B.c.label == sa.bindparam("label"))
-_REMOTES = sa.select(_B.c.remote).where(_B.c.remote.is_not(None))
+_BATCHES = sa.select(_B).order_by(_B.c.begun_at, _B.c.label)
 _MEMBERS = sa.select(_C).where(_C.c.label == sa.bindparam("label")).order_by(_C.c.key)
 _SIZE = sa.select(sa.func.count().label("n")).where(_C.c.label == sa.bindparam("label"))
 _BATCH_ATTEMPTS = (
@@ -149,17 +147,18 @@ class BatchStore:
 
     def batch(self, label: str) -> Batch:
         """Return the batch with that label. Raises `LedgerError` if there is none."""
-        for row in self._read(_OF_LABEL, {"label": label}):
-            return _batch_of(row)
+        for batch in self.all():
+            if batch.label == label:
+                return batch
         raise LedgerError(f"{self._store.name}: there is no batch {label}")
 
     def all(self) -> list[Batch]:
         """Every batch, in the order they were begun."""
-        return [_batch_of(row) for row in self._read(sa.select(_B).order_by(_B.c.begun_at, _B.c.label))]
+        return [_batch_of(row) for row in self._read(_BATCHES)]
 
     def under_way(self) -> list[Batch]:
         """The batches that may still return results."""
-        return [_batch_of(row) for row in self._read(_OPEN_BATCHES)]
+        return [batch for batch in self.all() if batch.status in _UNDER_WAY]
 
     def attempts_under_way(self) -> set[tuple[str, int]]:
         """Key and number of every attempt in an open batch: not lost, however long it takes."""
@@ -167,7 +166,7 @@ class BatchStore:
 
     def remotes(self) -> frozenset[str]:
         """The ids of all batches."""
-        return frozenset(row["remote"] for row in self._read(_REMOTES))
+        return frozenset(batch.remote for batch in self.all() if batch.remote is not None)
 
     def size(self, label: str) -> int:
         """The number of calls in a batch."""

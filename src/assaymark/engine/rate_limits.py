@@ -71,9 +71,7 @@ Grant = tuple[int, int, float]
 def tokens_expected(call: CallSpec) -> int:
     """Estimate the tokens of a call before it is sent: a third of its characters plus its maximum output tokens."""
     characters = sum(len(text.text) for text in call.texts)
-    allowed = [call.args.get(name) for name in ("max_tokens", "max_output_tokens", "max_completion_tokens")]
-    out = max((n for n in allowed if isinstance(n, int)), default=_TOKENS_OUT)
-    return math.ceil(characters / _CHARS_A_TOKEN) + out
+    return math.ceil(characters / _CHARS_A_TOKEN) + call.output_tokens(_TOKENS_OUT)
 
 
 def reserve(

@@ -100,7 +100,10 @@ _END: Final = re.compile(r"^### ", re.M)
 _MIDS: Final = re.compile(
     r"\((\d{1,3}).minute intervals, oldest → latest\):\*\*\s+(?:\w+ mid|Mid) prices: \[([^\]]+)\]"
 )
-_STATE: Final = tuple((re.compile(f"^{pattern}$", re.M), fields) for pattern, fields in (
+_Lines = tuple[tuple[re.Pattern[str], tuple[tuple[str, str], ...]], ...]
+"""Patterns of the fixed lines of a prompt, with field and unit of each number in them."""
+
+_STATE: Final[_Lines] = tuple((re.compile(f"^{pattern}$", re.M), fields) for pattern, fields in (
     (rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, .*rsi.* = {_FLOAT}",
      (("current_price", "price"), ("ema20", "price"), ("macd", "price"), ("rsi 7 period", "index"))),
     (rf"Open Interest: Latest: {_FLOAT}\s+Average: {_FLOAT}",
@@ -113,11 +116,11 @@ _STATE: Final = tuple((re.compile(f"^{pattern}$", re.M), fields) for pattern, fi
     (rf"Current Volume: {_FLOAT} vs\. Average Volume: {_FLOAT}",
      (("volume current 4h", "count"), ("volume average 4h", "count"))),
 ))  # fmt: skip
-_ACCOUNT: Final = (
-    ("total_return", "percent", re.compile(rf"^Current Total Return \(percent\): {_FLOAT}%$", re.M)),
-    ("available_cash", "usd", re.compile(rf"^Available Cash: {_FLOAT}$", re.M)),
-    ("account_value", "usd", re.compile(rf"^\*\*Current Account Value:\*\* {_FLOAT}$", re.M)),
-    ("sharpe_ratio", "index", re.compile(rf"^Sharpe Ratio: {_FLOAT}$", re.M)),
+_ACCOUNT: Final[_Lines] = (
+    (re.compile(rf"^Current Total Return \(percent\): {_FLOAT}%$", re.M), (("total_return", "percent"),)),
+    (re.compile(rf"^Available Cash: {_FLOAT}$", re.M), (("available_cash", "usd"),)),
+    (re.compile(rf"^\*\*Current Account Value:\*\* {_FLOAT}$", re.M), (("account_value", "usd"),)),
+    (re.compile(rf"^Sharpe Ratio: {_FLOAT}$", re.M), (("sharpe_ratio", "index"),)),
 )
 _POSITION: Final = re.compile(r"^\{'symbol'.*\}$", re.M)
 _HELD: Final = {
@@ -184,12 +187,8 @@ class Conversation(_ArenaModel):
             coin = match[1]
             end = _END.search(prompt, match.end())
             part = prompt[match.end() : end.start() if end else len(prompt)]
-            for pattern, fields in _STATE:
-                if (hit := pattern.search(part)) is None:
-                    tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", f"{self.id} {coin}")
-                    continue
-                for (field, unit), value in zip(fields, hit.groups(), strict=True):
-                    fact(coin, field, float(value), unit)
+            for field, unit, number, _ in _stated(part, _STATE, f"{self.id} {coin}", tally):
+                fact(coin, field, number, unit)
             if (mids := _MIDS.search(part)) is None:
                 tally.missing("interval of the mid prices (kept as text)", f"{self.id} {coin}")
                 continue
@@ -215,12 +214,9 @@ class Conversation(_ArenaModel):
             for field, value in values.items():
                 fact(symbol, field, value, _HELD[field])
         account: dict[str, float] = {}
-        for field, unit, pattern in _ACCOUNT:
-            if (hit := pattern.search(prompt)) is None:
-                tally.missing(f"{field} in its fixed line (kept as text)", self.id)
-            else:
-                account[field] = float(hit[1])
-                fact("", field.replace("_", " "), account[field], unit, hit[0].replace("*", ""))
+        for field, unit, number, line in _stated(prompt, _ACCOUNT, self.id, tally):
+            account[field] = number
+            fact("", field.replace("_", " "), number, unit, line.replace("*", ""))
         portfolio = None
         if {"available_cash", "account_value"} <= account.keys():
             portfolio = records.Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
@@ -362,6 +358,16 @@ def _items(
             progress(key, at, len(entries))
 
 
+def _stated(text: str, lines: _Lines, place: str, tally: report.Tally) -> Iterator[tuple[str, str, float, str]]:
+    """Yield field, unit, number and line of what the fixed lines of a text state; absent lines are noted."""
+    for pattern, fields in lines:
+        if (line := pattern.search(text)) is None:
+            tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", place)
+            continue
+        for (field, unit), number in zip(fields, line.groups(), strict=True):
+            yield field, unit, float(number), line[0]
+
+
 def _note_extra(part: str, shape: _ArenaModel, example: str, tally: report.Tally) -> None:
     """Note the fields that are not read."""
     if shape.model_extra:
@@ -428,11 +434,11 @@ class _DecisionRow(_TableRow):
         return self.updated_at if self.updated_at.tzinfo else self.updated_at.replace(tzinfo=UTC)
 
 
-_STATED: Final = (
-    ("current_price", "price", re.compile(r"^Current Price: (\d+(?:\.\d+)?)$", re.M)),
-    ("holding_shares", "count", re.compile(r"^Holding Shares(?: at current)?: (-?\d+(?:\.\d+)?)$", re.M)),
-    ("remaining_shares", "count",
-     re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M)),
+_STATED: Final[_Lines] = (
+    (re.compile(r"^Current Price: (\d+(?:\.\d+)?)$", re.M), (("current_price", "price"),)),
+    (re.compile(r"^Holding Shares(?: at current)?: (-?\d+(?:\.\d+)?)$", re.M), (("holding_shares", "count"),)),
+    (re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M),
+     (("remaining_shares", "count"),)),
 )  # fmt: skip
 
 
@@ -469,14 +475,9 @@ def import_deepfund(
             advice = by_question[one.portfolio_id, one.ticker]
             # the end of the trading day, or the writing of the row if that came first
             cutoff = min(one.written, read.midnight(one.trading_date.date()) + _DAY)
-            stated = [(field, unit, pattern.search(one.llm_prompt)) for field, unit, pattern in _STATED]
-            for field, _, line in stated:
-                if line is None:
-                    tally.missing(f"{field} in its fixed line (kept as text)", one.id)
             facts = tuple(
-                records.Fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, cutoff, "prompt")
-                for field, unit, line in stated
-                if line is not None
+                records.Fact(f"{one.ticker}:{field}", one.ticker, field, number, unit, cutoff, cutoff, "prompt")
+                for field, unit, number, _ in _stated(one.llm_prompt, _STATED, one.id, tally)
             )
             prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in advice]
             context = records.Context(

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
     from assaymark.metrology.design import (
-        Components, DStudy, Preflight, Reach, detectable_levels, dimensions_claimed, dstudy, minimum_detectable_effect,
-        preflight, variance_components,
+        Components, DStudy, Preflight, Reach, detectable_levels, dstudy, minimum_detectable_effect, preflight,
+        variance_components,
     )  # fmt: skip
     from assaymark.metrology.estimates import (
         Estimate, cluster_mean, jackknife_estimate, neighbour_blocks, student_estimate,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         judge_against_humans,
     )  # fmt: skip
     from assaymark.metrology.orders import (
-        OrderAnalysis, OrderPlan, OrderTests, PublishedOrders, ScaleInfo, attainable_equalities,
+        OrderAnalysis, OrderPlan, OrderTests, PublishedOrders, ScaleInfo, attainable_equalities, dimensions_claimed,
         equivalence_p, order_analysis, publish_orders, rank_intervals, shaffer, shaffer_pooled, stability_state, tiers,
     )  # fmt: skip
     from assaymark.metrology.panel import AgentEffects, agent_effects

@@ -72,11 +72,10 @@ def analyse(
     measured += single_measurements(panel, levels, tests)
     measured += rank_measurements(panel, rng)
     if people is not None:
-        rules, contrasts = study.inference, [measurement for measurement in measured if measurement.name == "contrast"]
+        contrasts = [measurement for measurement in measured if measurement.name == "contrast"]
         measured += people_measurements(
-            comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
-            study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,
-            OrderPlan.of(study).unit, power=rules.mde_power,
+            comparisons, people, contrasts, panel.measure, panel.table.weights, OrderPlan.of(study), study.scale,
+            study.human.passed_from(*study.scale), study.rubric.coefficient,
         )  # fmt: skip
     return tuple(measured)
 

@@ -7,7 +7,7 @@ bootstrap). Histories that are compared use the same blocks, so that their commo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
@@ -151,6 +151,13 @@ def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None,
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
         yield Resamples(_count_draws(rng.integers(0, clusters, size=(size, clusters)), clusters), None)
+
+
+def resampled(columns: Floats, drawn: Iterable[Resamples], statistic: Callable[[Floats], Floats]) -> Floats:
+    """Compute a statistic [..., R] of every resample from the columns [K, G] summed over it [K, R]."""
+    rows = SMALL_PRODUCT // columns.size + 1
+    parts = [statistic(columns @ times) for chunk in drawn for times in chunk.blocks(rows)]
+    return np.concatenate(parts, axis=-1)
 
 
 def bootstrap_kappa(
@@ -345,12 +352,8 @@ class KappaSums:
     def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Compute each column's percentile interval, or the reason for none; see `bootstrap_kappa`. Shares draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
-        flat = self.columns.reshape(-1, self.clusters)
-        rows = SMALL_PRODUCT // flat.size + 1
-        parts = (part for chunk in drawn for part in chunk.blocks(rows))
-        values = np.concatenate(
-            [self.means((flat @ part).reshape(*self.columns.shape[:2], -1)) for part in parts], axis=1
-        )
+        shape, flat = self.columns.shape[:2], self.columns.reshape(-1, self.clusters)
+        values = resampled(flat, drawn, lambda sums: self.means(sums.reshape(*shape, -1)))
         mass, size = drawn[0].mass, values.shape[1]
         kind = "exact: all" if mass is not None else "multinomial:"
         method = f"cluster bootstrap, {kind} {size} resamples of {self.clusters} clusters"

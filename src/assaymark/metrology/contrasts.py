@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.metrology import checks
-from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resamples_of
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resampled, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.estimates import scores_of
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -213,8 +213,8 @@ def bootstrap_tests(
 
     def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
         """Compute the percentile ends of one pair's columns, with all its resampled means in memory."""
-        parts = ((sums.T @ times) / (counts @ times) for chunk in drawn for times in chunk.blocks(rows))
-        return list(percentile_ends(np.concatenate(list(parts), axis=1), mass_of_all, level))
+        means = resampled(np.concatenate([sums.T, counts[None]]), drawn, lambda totals: totals[:-1] / totals[-1])
+        return list(percentile_ends(means, mass_of_all, level))
 
     method = f"cluster bootstrap, {'multinomial:' if mass_of_all is None else 'exact: all'} {size} resamples"
     return _split(parts, p, f"{method} of {g} clusters", ends if intervals else None)

@@ -15,6 +15,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, measure_people, reliability
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import minimum_detectable_gap, noncentral_tail
+from assaymark.metrology.orders import dimensions_claimed
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.protocol import Study
@@ -338,12 +339,6 @@ def preflight(
         reach(1, most) if borrows else None, reach(2, 0.0) if median // 2 >= least else None, conflicted, hopeless,
         tuple(warnings),
     )  # fmt: skip
-
-
-def dimensions_claimed(study: Study) -> bool:
-    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
-    dimensions = study.claims.dimensions
-    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:

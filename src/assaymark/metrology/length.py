@@ -119,11 +119,11 @@ class EqualLength:
         slopes, varies = self.slopes(np.arange(defined.shape[0]), consecutive)
         if consecutive:  # over blocks of neighbours
             p = [estimates.student_estimate(*parts).p for parts in zip(means, errors, units - 1, strict=True)]
-            tests = recusal.recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
+            tests = recusal.pair_records(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
             outcome = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
-            tests = recusal.recusal_tests(counts, outcome.tested, outcome.p, outcome.gap, outcome.df, outcome.se)
+            tests = recusal.pair_records(counts, outcome.tested, outcome.p, outcome.gap, outcome.df, outcome.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)

@@ -152,6 +152,11 @@ class Ratings:
     products: Floats
 
     @classmethod
+    def of(cls, panel: Panel) -> Ratings:
+        """Sum the scores of a panel with judges of several families."""
+        return cls.of_scores(panel) if panel.sums is None else cls.of_sums(panel, panel.sums)
+
+    @classmethod
     def of_scores(cls, panel: Panel) -> Ratings:
         """Sum the scores of a table in memory."""
         table, rubric, scores = panel.table, panel.study.rubric, panel.scores
@@ -238,53 +243,48 @@ class Ratings:
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
     """Measure kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
-    table, gates, ratings = panel.table, panel.study.gates, None
+    table, gates, sizes = panel.table, panel.study.gates, panel.sizes
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
-    if general is None:
-        ratings = Ratings.of_scores(panel) if panel.sums is None else Ratings.of_sums(panel, panel.sums)
-    sizes = panel.sizes
+    ratings: Ratings | str = Ratings.of(panel) if general is None else general
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
-        counts = sizes.sum(axis=0) if f is None else sizes[f]
-        n, clusters, state = int(counts.sum()), np.flatnonzero(counts), general
-        labels = {} if f is None else {"format": table.formats[f]}
+        counts, part = sizes.sum(axis=0) if f is None else sizes[f], ratings
+        n, clusters = int(counts.sum()), np.flatnonzero(counts)
         few = f is not None and (n < gates.format_min_records or clusters.size < gates.format_min_clusters)
-        if few and state != ONE_FAMILY:
-            state = f"too few to gate: {n} records in {clusters.size} cluster{'' if clusters.size == 1 else 's'}"
-        if state is None and ratings is not None:
-            yield from _kappas(panel, ratings, f, labels, n, clusters, rng)
-        else:
-            form, method = panel.study.rubric.coefficient, agreement_method(panel.study.rubric)
-            common: dict[str, JSON] = {"clusters": clusters.size} | ({} if form == "kappa" else {"coefficient": form})
-            for name in panel.names:
-                yield panel.number("kappa.mean_pairwise", {"dimension": name, **labels}, None, (n, "trajectories"),
-                                   method, state, common)  # fmt: skip
-        if f is None:
-            uncounted = _NO_CATEGORIES if panel.study.rubric.coefficient == "icc" else None
-            for name, method, absent, statistic in (
-                ("kappa.fleiss", "Fleiss' unweighted kappa", general or uncounted, Ratings.fleiss),
-                ("redundancy", "mean Pearson correlation over pairs of judges", general, Ratings.redundancy),
-            ):
-                values: list[float | str] = [absent or ""] * len(panel.names)
-                if ratings is not None and not absent:
-                    values = statistic(ratings, n)
-                for dimension, value in zip(panel.names, values, strict=True):
-                    estimate, reason = (None, value) if isinstance(value, str) else (value, "")
-                    yield panel.number(name, {"dimension": dimension}, estimate, (n, "trajectories"), method, reason)
+        if few and general != ONE_FAMILY:
+            part = f"too few to gate: {n} records in {clusters.size} cluster{'' if clusters.size == 1 else 's'}"
+        yield from _kappas(panel, part, f, n, clusters, rng)
+        for name, method, uncounted, statistic in () if f is not None else (
+            ("kappa.fleiss", "Fleiss' unweighted kappa", panel.study.rubric.coefficient == "icc", Ratings.fleiss),
+            ("redundancy", "mean Pearson correlation over pairs of judges", False, Ratings.redundancy),
+        ):  # fmt: skip
+            values: list[float | str] = [_NO_CATEGORIES if general is None else general] * len(panel.names)
+            if isinstance(ratings, Ratings) and not uncounted:
+                values = statistic(ratings, n)
+            for dimension, value in zip(panel.names, values, strict=True):
+                estimate, reason = (None, value) if isinstance(value, str) else (value, "")
+                yield panel.number(name, {"dimension": dimension}, estimate, (n, "trajectories"), method, reason)
 
 
 def _kappas(
-    panel: Panel, ratings: Ratings, f: int | None, labels: dict[str, str], n: int, clusters: Ints,
-    rng: np.random.Generator,
-) -> Iterator[Measurement]:  # fmt: skip
-    """Measure mean pairwise kappas of all names, in one format or (None) all, with two intervals."""
-    plan, rubric, judges = panel.study.inference, panel.study.rubric, panel.table.judges
+    panel: Panel, ratings: Ratings | str, f: int | None, n: int, clusters: Ints, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Measure mean pairwise kappas of all names, in one format or (None) all, with two intervals; ``ratings`` may be
+    the reason for having none."""
+    plan, rubric, judges, kind = panel.study.inference, panel.study.rubric, panel.table.judges, "kappa.mean_pairwise"
+    labels, count = {} if f is None else {"format": panel.table.formats[f]}, (n, "trajectories")
+    how, form = agreement_method(rubric), rubric.coefficient
+    common: dict[str, JSON] = {"clusters": clusters.size} | ({} if form == "kappa" else {"coefficient": form})
+    if isinstance(ratings, str):
+        for name in panel.names:
+            yield panel.number(kind, {"dimension": name, **labels}, None, count, how, ratings, common)
+        return
 
-    def chosen(sums: KappaSums, formats: int) -> Floats:
+    def chosen(sums: KappaSums) -> Floats:
         """Return the columns of one format, or of all, by cluster."""
-        columns = sums.columns.reshape(*sums.columns.shape[:2], formats, -1)
+        columns = sums.columns.reshape(*sums.columns.shape[:2], len(panel.table.formats), -1)
         return np.ascontiguousarray(columns.sum(axis=2) if f is None else columns[:, :, f])
 
-    sums = replace(ratings.sums, columns=chosen(ratings.sums, len(panel.table.formats))[:, :, clusters])
+    sums = replace(ratings.sums, columns=chosen(ratings.sums)[:, :, clusters])
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
     boots = jacks
     if sums.clusters > 1:
@@ -299,14 +299,12 @@ def _kappas(
     if ratings.tables is not None and ratings.halves is not None:
         cross = [judge_pairs(len(judges)).index(pair) for pair in sums.pairs]
         tables = (ratings.tables.sum(axis=0) if f is None else ratings.tables[f])[:, cross].tolist()
-        halves = replace(ratings.halves, columns=chosen(ratings.halves, len(panel.table.formats))).points()
-    how, form = agreement_method(rubric), rubric.coefficient
+        halves = replace(ratings.halves, columns=chosen(ratings.halves)).points()
     for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
             pair: None if math.isnan(kappa) else kappa for pair, kappa in zip(pairs, kappas, strict=True)
         }
-        detail: dict[str, JSON] = {"clusters": clusters.size} | ({} if form == "kappa" else {"coefficient": form})
-        detail["pairs"] = by_pair
+        detail = common | {"pairs": by_pair}
         if tables is None:
             detail["sums"] = dict(zip(pairs, sums.of_pairs(k), strict=True))
         else:
@@ -319,8 +317,7 @@ def _kappas(
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-        yield panel.number("kappa.mean_pairwise", {"dimension": name, **labels}, points[k], (n, "trajectories"),
-                           method, state, detail, ends)  # fmt: skip
+        yield panel.number(kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends)
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:

@@ -23,6 +23,7 @@ from assaymark.metrology.contrasts import noncentral_tail
 from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
 from assaymark.metrology.kappa import contingency, round_half_up
 from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.reliability import random_judges
 from assaymark.protocol import SCALE, Coefficient, Scale
 from assaymark.quantiles import t_quantile, wilson_ends
@@ -363,9 +364,8 @@ class _People:
 
 
 def people_measurements(
-    table: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
-    scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
-    level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
+    table: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats, plan: OrderPlan,
+    scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
     """Measure human contrasts for the rankings in ``contrasts``, human agreement, and each judge against people.
 
@@ -373,7 +373,7 @@ def people_measurements(
     ``human.contrast`` of each pair on it if the labels are a random sample, and ``human.judge`` of each judge. ``cuts``
     are the lower bounds of the bands above the lowest, if agreement is on bands.
     """
-    people = _People(table, labels, weights, scale, level, cuts)
+    people, level = _People(table, labels, weights, scale, plan.level, cuts), plan.level
     states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
     rows, outside = list(people.rows.values()), sorted({cycle for cycle, _ in labels.grades} - set(people.rows))
     families = np.array([(table.agent_families or {}).get(name, name) for name in table.agents])
@@ -429,12 +429,10 @@ def people_measurements(
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
-            yield _contrast(people, s, make, item, alpha, unit, power)
+            yield _contrast(people, s, make, item, plan)
 
 
-def _contrast(
-    people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, power: float
-) -> Measurement:
+def _contrast(people: _People, s: int, make: Maker, item: Measurement, plan: OrderPlan) -> Measurement:
     """Measure the human contrast of one ranking, in the judges' direction."""
     comparisons = people.found
     pair = [comparisons.agents.index(item.labels[end]) for end in ("high", "low")]
@@ -454,7 +452,7 @@ def _contrast(
         sd, flat = float(gaps[there].std(ddof=1)), min(float(x[there].std()) for x in (gaps, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(gaps[there], judged[there])[0, 1], -1, 1))
         spread = DifferenceSpread.of(judged, comparisons.cluster[both], (sd, r))
-        needed = needed_labels(gap.judge_only.estimate or 0.0, spread, alpha, power)
+        needed = needed_labels(gap.judge_only.estimate or 0.0, spread, plan.inference.alpha, plan.power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         # Each person's difference in each cluster [R, G], if there are enough people to generalise to others.
         each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
@@ -476,7 +474,7 @@ def _contrast(
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, gap, (gap.labelled, "labelled cycles"), method, "ok", detail,
-                  None, people.level, unit)  # fmt: skip
+                  None, plan.level, plan.unit)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

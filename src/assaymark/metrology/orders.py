@@ -27,12 +27,11 @@ from assaymark.metrology.contrasts import (
     serial_tests,
     snap_to_zero,
 )
-from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
-from assaymark.metrology.recusal import PairTest
+from assaymark.metrology.recusal import PairTest, pair_records
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
-from assaymark.records import JSON, Measurement
+from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Orders that may be published together: Shaffer's step-down over all pairs, and the claim to rank first.
 
@@ -176,6 +175,12 @@ def require_p(source: str, name: str, p: Floats) -> None:
     """Raise unless all values are p-values."""
     if not (inside := (p >= 0) & (p <= 1)).all():
         checks.fail(source, name, f"p-values lie in 0..1 (first that does not: {float(p[~inside][0])!r})")
+
+
+def dimensions_claimed(study: Study) -> bool:
+    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    dimensions = study.claims.dimensions
+    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,10 +474,9 @@ def order_analysis(
             tests[name] = moderate(*difference_moments(pair_gaps), table, borrow)
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
 
-    def columns_of(test: ModeratedContrasts) -> list[list[Any]]:
-        some = [[None if value != value else value for value in column.tolist()]
-                for column in (test.gap, test.df, test.se, test.prior_df)]  # fmt: skip
-        return [test.clusters.tolist(), test.tested.tolist(), test.p.tolist(), *some]
+    def records(test: ModeratedContrasts) -> list[PairTest]:
+        columns = test.p, test.gap, test.df, test.se, test.prior_df
+        return pair_records(test.clusters, test.tested, *columns, absent="cannot be tested")
 
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
@@ -490,11 +494,7 @@ def order_analysis(
                               None if test.epsilon is None else (float(test.epsilon[0]), float(test.epsilon[1])),
                               float(test.prior_df_estimate))
               for name, test in tests.items() if name not in given_tests},
-        scales={
-            name: {pair: PairTest(n, "tested" if tested else "cannot be tested", p, gap, df, se, prior)
-                   for pair, n, tested, p, gap, df, se, prior in zip(pair_list(k), *columns_of(test), strict=True)}
-            for name, test in tests.items()
-        },
+        scales={name: dict(zip(pair_list(k), records(test), strict=True)) for name, test in tests.items()},
         p_adjusted=tuple(adjusted["aggregate"].tolist()), first=first, order=ordered,
         alpha_dimensions=rest if dimensions else None,
         dimension_p_adjusted={name: tuple(adjusted[name].tolist()) for name in dimensions},
@@ -550,7 +550,7 @@ def stability_state(
 
 def _from_given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     """Convert given tests (records or mappings with the fields of `SerialContrast`); no variance is borrowed."""
-    records = {_pair("contrasts", key, agents): record for key, record in contrasts.items()}
+    records = _by_pair("contrasts", contrasts, agents)
     missing = [pair for pair in pair_list(agents) if pair not in records]
     if missing:
         checks.fail(_SOURCE, "contrasts", f"{len(missing)} pair(s) have none (first: {missing[0]})")
@@ -578,23 +578,24 @@ def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
     return tuple((i, j) if sign > 0 else (j, i) for (i, j), sign, published in rows if published and sign)
 
 
-def _pair(name: str, key: Any, agents: int) -> Pair:
-    """Parse a pair from (i, j) or "i-j"."""
-    try:
-        i, j = map(int, key.split("-") if isinstance(key, str) else key)
-    except (TypeError, ValueError):
-        i, j = -1, -1
-    if not 0 <= i < j < agents:
-        checks.fail(_SOURCE, name, f"pairs are (i, j) or 'i-j' with 0 <= i < j < {agents} (got {key!r})")
-    return i, j
+def _by_pair(name: str, values: Mapping[Any, Any], agents: int) -> dict[Pair, Any]:
+    """Parse the keys of a mapping: pairs (i, j), or "i-j"."""
+    found = {}
+    for key, value in values.items():
+        try:
+            i, j = map(int, key.split("-") if isinstance(key, str) else key)
+        except (TypeError, ValueError):
+            i, j = -1, -1
+        if not 0 <= i < j < agents:
+            checks.fail(_SOURCE, name, f"pairs are (i, j) or 'i-j' with 0 <= i < j < {agents} (got {key!r})")
+        found[i, j] = value
+    return found
 
 
 def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
     """Convert p-values by pair to an array [pairs], 0 if missing."""
-    by_pair = dict.fromkeys(pair_list(agents), 0.0)
-    for key, value in (values or {}).items():
-        by_pair[_pair(name, key, agents)] = np.nan if value is None else float(value)
-    p = np.fromiter(by_pair.values(), dtype=np.float64, count=len(by_pair))
+    given = _by_pair(name, values or {}, agents)
+    p = np.array([given.get(pair, 0.0) for pair in pair_list(agents)], dtype=np.float64)
     require_p(_SOURCE, name, p)
     return p
 
@@ -607,7 +608,7 @@ def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents
         if table.ndim != 2 or not len(table) or table.shape[1] != len(pairs):
             checks.fail(_SOURCE, "differences", f"must be clusters by {len(pairs)} pairs (got shape {table.shape})")
     else:
-        columns = {_pair("differences", key, agents): column for key, column in values.items()}
+        columns = _by_pair("differences", values, agents)
         rows = {name: g for g, name in enumerate({name: None for column in columns.values() for name in column})}
         table = np.full((max(1, len(rows)), len(pairs)), np.nan)
         for k, pair in enumerate(pairs):

@@ -69,12 +69,15 @@ RecusalTest = PairTest
 """The test of a pair by recusal: without scores of judges for their own family."""
 
 
-def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[PairTest]:
-    """Make the record of each pair from columns of p, gap, df (NaN: nothing varies) and se."""
+def pair_records(
+    clusters: Ints, tested: Bools, *columns: Floats, absent: str = "no judge without an interest"
+) -> list[PairTest]:
+    """Make each pair's record from columns of p, gap, df, se and the prior's df (NaN: undefined); ``absent`` is the
+    state of a pair without clusters."""
     return [
-        PairTest(n, "tested", p, gap, None if df != df else df, se) if enough
-        else PairTest(n, "cannot be tested", 1.0, gap) if n else PairTest(0, "no judge without an interest", 1.0)
-        for n, enough, p, gap, df, se in zip(*(x.tolist() for x in (clusters, tested, *columns)), strict=True)
+        PairTest(n, "tested", p, *(None if x != x else x for x in rest)) if enough
+        else PairTest(n, "cannot be tested", 1.0, rest[0]) if n else PairTest(0, absent, 1.0)
+        for n, enough, p, *rest in zip(*(x.tolist() for x in (clusters, tested, *columns)), strict=True)
     ]  # fmt: skip
 
 
@@ -185,9 +188,9 @@ def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) ->
     """Test every pair on its cluster differences [G, pairs] (NaN if not identified), exchangeable or in time order."""
     if consecutive:
         serial, counts = serial_tests(gaps, effects), np.count_nonzero(~np.isnan(gaps), axis=0)
-        return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
+        return pair_records(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
     moderated = moderate(*difference_moments(gaps), effects, borrow)
-    return recusal_tests(moderated.clusters, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
+    return pair_records(moderated.clusters, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
 
 
 @lru_cache(maxsize=1024)

@@ -184,17 +184,19 @@ class LiveView:
                 for name, (planned, answered) in self.models.items()]  # fmt: skip
         return {"rows": rows, "said": self.progress(), "done": self.planned == self.answered}
 
-    def progress(self) -> str:
-        """The progress in one sentence.
+    def progress(self, *, more: bool = False) -> str:
+        """The progress in one sentence; with ``more``, the run has stages whose calls are not planned yet.
 
         >>> LiveView("r", {"a/b": (200, 50)}, 2.0).progress()
         '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
+        >>> LiveView("r", {"a/b": (200, 200)}).progress(more=True)
+        '200 of 200 calls are answered; further calls are planned when the run resumes.'
         """
         if not self.planned:
             return "No call is planned yet."
         first = f"{count(self.answered)} of {count(self.planned)} calls are answered"
         if self.planned == self.answered:
-            return f"{first}."
+            return f"{first}; further calls are planned when the run resumes." if more else f"{first}."
         if not self.a_second:
             return f"{first}; nothing has come in lately."
         remaining = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
@@ -232,7 +234,7 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
     """Render the first page of a study before its last call: only progress, nothing that a later call could change."""
-    progress = view.progress() + (f" {spent} USD are spent." if spent else "")
+    progress = view.progress(more=True) + (f" {spent} USD are spent." if spent else "")
     rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
     from assaymark.workflow.verbs import (
-        demo, expect_datasheets, expect_judging, expect_study, finish, panel_of, start,
+        demo, expect_datasheets, expect_judging, expect_study, finish, start,
         plan_calls as         plan_further_calls,
     )  # fmt: skip
     from assaymark.claims.certification import VerdictFile
@@ -110,7 +110,7 @@ __all__ = [
     "known_scores", "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map",
     "make_controls", "market_facts", "measure_behaviour", "measure_judges", "measure_log", "measure_study",
     "measure_table", "name_ledger", "new_folder", "note", "open_checked", "open_labelling", "open_locked",
-    "open_server", "open_version_1", "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines",
+    "open_server", "open_version_1", "paid_lines", "paid_models", "paid_views", "plan_calls_lines",
     "plan_calls_report", "plan_further_calls", "plan_text", "planted_agents", "preferred_value", "prices_of",
     "proofread_lines", "proofread_text", "publish_season", "pull_market", "raw_calls", "read_decided", "read_document",
     "read_json", "read_labels", "read_lock", "read_study", "read_text", "redraw", "renewed_text", "reparse",

@@ -13,7 +13,7 @@ from typing import Any, Final
 from assaymark.claims import Verification, certificate_name, certificates, decide_claims, index, verify
 from assaymark.claims.certification import VerdictFile, verdict_file
 from assaymark.engine import Ledger
-from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
+from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
 from assaymark.text import count_of
@@ -38,8 +38,6 @@ def claim(folder: RunFolder) -> VerdictFile:
         )
     planned = locked.preregistered
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=planned)
-    if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
-        raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
     stated = [amendment.stated for amendment in locked.amendments]
     file = verdict_file(study, plan_hash, verdicts, measurements, planned, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}

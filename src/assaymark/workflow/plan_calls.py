@@ -13,7 +13,7 @@ import numpy as np
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
 from assaymark.engine.compute import spawned, usable_cores
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, reliability, wilson
+from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, dimensions_claimed, reliability, wilson
 from assaymark.metrology import design as designs
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.kappa import gated
@@ -31,7 +31,7 @@ from assaymark.metrology.simulation import (
 )
 from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict, as_object
 from assaymark.text import clean, count_of
 from assaymark.workflow.progress import note
 
@@ -92,7 +92,7 @@ def claim_design(
         return ClaimDesign(state)
     # The level of the test of one contrast of a leader, or of a single pair in the first step.
     share, dimensions = 1.0, len(comparisons.names) - 1
-    if dimensions > 1 and designs.dimensions_claimed(study):
+    if dimensions > 1 and dimensions_claimed(study):
         share = study.inference.aggregate_share
         share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
     levels = designs.detectable_levels(len(comparisons.agents), share * study.inference.alpha)
@@ -171,10 +171,13 @@ CELL_TEXTS: Final = 100
 NEXT: Final[Mapping[Level, Level]] = {"no-claim": "qualified", "qualified": "headline"}
 _RANK: Final[Mapping[str, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
 
-_NO_HELP: Final = {
-    "contaminated": "No calls can help: the panel failed a control cell under this rubric.",
-    "construct-sensitive": "No such calls can help: the rubric rewards length; a length-matched cell might.",
-}
+_FAILED: Final = "No calls can help: the panel failed a control cell under this rubric."
+_NO_HELP: Final[Mapping[tuple[Level, AdversarialStatus], str]] = {
+    ("no-claim", "contaminated"): _FAILED, ("qualified", "contaminated"): _FAILED,
+    # A claim below qualified may still reach it while the rubric is construct-sensitive.
+    ("qualified", "construct-sensitive"): "No such calls can help: the rubric rewards length; a length-matched cell "
+    "might.",
+}  # fmt: skip
 
 MOST_TRIALS: Final = 50
 """The maximum number of trials of one judge, as in the study file."""
@@ -249,15 +252,12 @@ class CallPlan(Result):
     @property
     def document(self) -> Mapping[str, object]:
         """The plan as JSON, with the prospects as a list and the name of the recommended option."""
-        best = self.recommended()
-        return {
-            "budget": self.budget, "seed": self.seed, "focus": self.focus, "targets": self.targets,
-            "options": self.options, "rising": self.rising, "design": self.design,
-            "assumptions": self.assumptions,
-            "recommended": None if best is None else best.name,
-            "prospects": [{"claim": claim, "option": option, "found": prospect}
-                          for (claim, option), prospect in self.prospects.items()],
-        }  # fmt: skip
+        best, fields = self.recommended(), as_object(self) or {}
+        prospects = [
+            {"claim": claim, "option": option, "found": prospect}
+            for (claim, option), prospect in self.prospects.items()
+        ]
+        return fields | {"recommended": None if best is None else best.name, "prospects": prospects}
 
     def recommended(self) -> CallOption | None:
         """Return the cheapest option that is statistically as good as the best one for the focus claim."""
@@ -296,12 +296,9 @@ def plan_calls_report(
         raise InputError("plan-calls", problems)
     adversarial = {name: verdict.adversarial_status for name, verdict in below.items()}
     targets = tuple(
-        Target(one.claim, one.publication_level, NEXT[one.publication_level], _NO_HELP[one.adversarial_status])
-        # A claim below qualified may still reach it while the rubric is construct-sensitive.
-        if one.adversarial_status == "contaminated"
-        or (one.adversarial_status == "construct-sensitive" and one.publication_level != "no-claim")
-        else Target(one.claim, one.publication_level, NEXT[one.publication_level])
+        Target(one.claim, level, NEXT[level], _NO_HELP.get((level, one.adversarial_status), "ok"))
         for one in below.values()
+        for level in [one.publication_level]
     )
     # The claim that the recommendation is for.
     if claim is not None:

@@ -123,7 +123,7 @@ def call_progress(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
         return ledger.answer_counts()
 
 
-def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
+def report_unfinished(folder: RunFolder, language: str = "") -> tuple[Path, LiveView]:
     """Write ``report/`` of a locked study without verdicts: its progress, and the datasheets of its judges."""
     from assaymark.report.site import LiveView, render_unfinished
 
@@ -136,7 +136,7 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     resume = f"assaymark run {folder.plan} --out {folder.path}"
     page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
     pages = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
-    replace_files(folder.report, [("index.html", page), *pages])
+    replace_files(folder.report, in_language([("index.html", page), *pages], language))
     return folder.report / "index.html", view
 
 

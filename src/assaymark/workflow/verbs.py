@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JudgeResult", "Locked", "StudyReport", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
     "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
-    "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
+    "measure_judges", "measure_log", "name_ledger", "open_locked", "plan_calls", "plan_calls_lines",
     "reparse", "report", "start", "tested_by", "verification_lines", "verify_certificate", "verify_run", "work",
     "work_lines",
 ]  # fmt: skip
@@ -84,11 +84,6 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> StudyReport:
     measure(folder, **results)
     claim(folder)
     return report(folder)
-
-
-def panel_of(folder: RunFolder) -> list[JudgeSpec]:
-    """Return the models of a locked plan that judge, the held-out judge included."""
-    return list(open_locked(folder).study.asked_judges)
 
 
 def plan_calls(

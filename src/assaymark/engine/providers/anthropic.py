@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
-from assaymark.engine.loop import MOST_KEPT_BYTES
 from assaymark.engine.providers import base, batches
-from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number
 from assaymark.errors import ModelError
 from assaymark.records import JSON
 
@@ -61,6 +60,8 @@ class AnthropicModel(base.SdkModel):
     named = "MODEL, such as anthropic/claude-opus-5-5"
     rules = _RULES
     efforts = ("low", "medium", "high", "xhigh", "max")
+    client_class = "AsyncAnthropic"
+    path = "/v1/messages"
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
@@ -89,8 +90,8 @@ class AnthropicModel(base.SdkModel):
             yield f"temperature must be from 0 to 1 (got {call.temperature:g})"
         yield from base.prompt_problems(call)
 
-    def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Return the JSON body of the request of a call as it is sent."""
+    def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the JSON body of the request of a call."""
         system, users = base.system_and_users(call)
         body: dict[str, Any] = {
             "model": at.model, "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
@@ -109,31 +110,9 @@ class AnthropicModel(base.SdkModel):
             body["thinking"] = {"type": call.args["thinking"]}
         return body if call.temperature is None else body | {"temperature": call.temperature}
 
-    def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Return the arguments of ``messages.create``."""
-        body = self.wire_body(call, at)
-        if "temperature" in body:
-            body["extra_body"] = {"temperature": body.pop("temperature")}  # the client no longer has a parameter for it
-        return body | {"timeout": at.timeout_s, "extra_headers": self.headers(call, at)}
-
-    def headers(self, call: CallSpec, _at: Transport) -> dict[str, Any]:
-        """The API version, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
-        return {"anthropic-version": str(call.args.get("api_version", API_VERSION))}
-
-    def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """Make a client of the SDK."""
-        sdk = load_sdk(ANTHROPIC)
-        # Without a key argument the client searches for a key itself; if we have none, none is sent.
-        return sdk.AsyncAnthropic(
-            api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s, max_retries=0,
-            default_headers={} if at.key else {"Authorization": sdk.Omit()},
-            http_client=base.bounded_client(ANTHROPIC, most_bytes),
-        )  # fmt: skip
-
-    async def send(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
-        """Send a request and return the body of the response."""
-        async with client.messages.with_streaming_response.create(**request) as response:
-            return bytes(await response.read())
+    def headers(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the API version too, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
+        return {**super().headers(call, at), "anthropic-version": str(call.args.get("api_version", API_VERSION))}
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:
         """Map an exception to a `ModelError`; spending limits have the status of a rate limit or of a bad request."""

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
-from assaymark.engine.loop import MOST_KEPT_BYTES
 from assaymark.engine.providers import base, batches
-from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number
 from assaymark.errors import ModelError
 from assaymark.prompting import Rejected, strict_json
 
@@ -51,38 +50,19 @@ def _extra(value: object) -> dict[str, Any] | None:
 class _OpenAI(base.SdkModel):
     """Base of both APIs: names of models, the client, sending a request and parsing a failure."""
 
-    path: ClassVar[str]
     messages: ClassVar[str]  # the API's field names of the messages, and (below) of input and output token counts
     counts: ClassVar[tuple[str, str]]
     api: ClassVar[tuple[str, str]]  # its name, and the advice for a server with another API
     names = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
     named = "NAME with letters, digits and . _ : / @ + -, at most 200 characters"
     efforts = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # each model supports some of them
+    client_class = "AsyncOpenAI"
     rules: ClassVar[Mapping[str, Rule]] = _TOP_P
 
-    def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """Make a client of the SDK, without retries, which are left to the runner."""
-        return load_sdk(self.provider).AsyncOpenAI(
-            api_key=at.key.reveal() if at.key else "none",  # the SDK requires one even if `send` omits it
-            base_url=at.address,
-            timeout=at.timeout_s,
-            max_retries=0,
-            http_client=base.bounded_client(self.provider, most_bytes),
-        )
-
-    def headers(self, _call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Omit the Authorization header for a server without a key."""
-        return {} if at.key else {"Authorization": load_sdk(self.provider).Omit()}
-
-    async def send(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
-        """Send a request and return the body of the response."""
-        form = load_sdk(replace(self.provider, sdk="httpx2")).Response
-        # The call key is the request id by which provider and caller can both find the request.
+    def options(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Return the options of a request; its id is the call key, by which provider and caller can both find it."""
         headers = {"X-Client-Request-Id": call.key, **self.headers(call, at)}
-        options = {"headers": headers, "security": {"bearer_auth": True}}
-        # By path: the SDK's own methods spend a tenth of the call's time on fields that they leave unchanged.
-        response = await client.post(self.path, cast_to=form, body=request, options=options)
-        return bytes(response.content)
+        return {"headers": headers, "security": {"bearer_auth": True}}
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """Return the reply in a body. An error with status 200 is a reply if the content was refused; others raise."""

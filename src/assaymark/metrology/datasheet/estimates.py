@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
+from assaymark.metrology.bootstrap import Resamples, percentile_ends, resampled, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.datasheet.calls import (
     BASE,
@@ -94,9 +94,7 @@ class TaskBootstrap:
     def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
         """Compute the statistic of every resample [..., R] from summed columns [K, R]; also return the masses."""
         drawn = self._draws(sums.shape[0])
-        rows = SMALL_PRODUCT // sums.size + 1
-        parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
-        return np.concatenate(parts, axis=-1), drawn[0].mass
+        return resampled(sums.T, drawn, statistic), drawn[0].mass
 
     def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
         """Compute the widened percentile ends of a statistic over tasks, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -17,7 +17,7 @@ import numpy as np
 
 from assaymark.agents.llm import ABSENT, is_unanswered
 from assaymark.claims.levels import NOISE, TOTAL
-from assaymark.claims.messages import Phrase, phrase
+from assaymark.claims.messages import Phrase, Value, phrase
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
@@ -295,16 +295,22 @@ _OF_STEPS: Final = "aitrader"
 _MOST_DAYS: Final = 5
 
 
+def _counted(key: str, about: Sized | int, **values: Value) -> Iterator[Phrase]:
+    """Yield a note with the number of what it is about; nothing if there is none."""
+    n = about if isinstance(about, int) else len(about)
+    yield from [phrase(f"note.{key}", n, **values)] if n else []
+
+
 def hindsight_notes(material: SeasonMaterial) -> Iterator[Phrase]:
     """Yield notes on decisions written down late, and on those without a time in a log of steps."""
     if not material.season.recorded:
         return
     decisions = [step.decision for steps in material.steps.values() for step in steps]
-    if late := sum(REPLAYED in decision.flags for decision in decisions):
-        yield phrase("note.records.replayed", late, of=len(decisions))
-    undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
-    if undated and material.season.market.format == _OF_STEPS:
-        yield phrase("note.records.undated", undated, of=len(decisions))
+    in_time = [decision for decision in decisions if REPLAYED not in decision.flags]
+    yield from _counted("records.replayed", len(decisions) - len(in_time), of=len(decisions))
+    if material.season.market.format == _OF_STEPS:
+        undated = sum(decision.call.timing_source == "absent" for decision in in_time)
+        yield from _counted("records.undated", undated, of=len(decisions))
 
 
 def record_notes(material: SeasonMaterial) -> Iterator[Phrase]:
@@ -314,21 +320,22 @@ def record_notes(material: SeasonMaterial) -> Iterator[Phrase]:
     yield phrase("note.records.not_ours")
     yield from hindsight_notes(material)
     steps = [step for days in material.steps.values() for step in days]
-    bare = sum(step.book is None for step in steps)
-    yield phrase("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
-    if bare and any(material.navs.values()):
-        yield phrase("note.records.not_stated", bare, of=len(steps))
+    if any(material.navs.values()):
+        yield phrase("note.records.valued")
+        yield from _counted("records.not_stated", sum(step.book is None for step in steps), of=len(steps))
+    else:
+        yield phrase("note.records.no_books")
     checks, passed = (sum(getattr(check, name) for check in material.checks) for name in ("checks", "passed"))
     if checks:
         key = "mismatches" if passed < checks else "reconciled"
         yield phrase(f"note.records.{key}", checks - passed, of=checks)
     else:
         yield phrase("note.records.unchecked")
-    ends = {name: (steps[0].day, steps[-1].day) for name, steps in material.steps.items() if steps}
+    spans = {name: (steps[0].day, steps[-1].day) for name, steps in material.steps.items() if steps}
     if len(material.steps) > 1:
-        first, last = min(day for day, _ in ends.values()), max(day for _, day in ends.values())
-        if late := tuple(sorted(name for name, span in ends.items() if span != (first, last))):
-            yield phrase("note.records.part", len(late), agents=late, first=first, last=last)
+        first, last = min(day for day, _ in spans.values()), max(day for _, day in spans.values())
+        late = tuple(sorted(name for name, span in spans.items() if span != (first, last)))
+        yield from _counted("records.part", late, agents=late, first=first, last=last)
 
 
 def late_note(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Phrase | None:
@@ -349,48 +356,38 @@ def season_notes(
         yield phrase("note.going_on", last=last, end=str(end))
     if material.partial:
         yield phrase("note.partial")
-    untimed = []
-    for name, steps in material.steps.items():
-        answered = [step.seconds for step in steps if not is_unanswered(step.decision)]
-        if answered and not any(seconds is not None for seconds in answered):
-            untimed.append(name)
-    if untimed:
-        yield phrase("note.untimed", len(untimed), agents=tuple(sorted(untimed)))
+    answered = {
+        name: [step.seconds for step in steps if not is_unanswered(step.decision)]
+        for name, steps in sorted(material.steps.items())
+    }
+    untimed = tuple(name for name, times in answered.items() if times and all(seconds is None for seconds in times))
+    yield from _counted("untimed", untimed, agents=untimed)
     judges = sorted({grade.judge for grade in grades})
-    if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
-        yield phrase("note.judge_awaited", len(nothing), judges=tuple(nothing))
+    awaited = tuple(sorted({judge.name for judge in material.season.panel} - {*judges}))
+    yield from _counted("judge_awaited", awaited, judges=awaited)
     by_judge = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
     for judge, horizons in by_judge.items():
-        if bad := sum(grades.state != "ok" for grades in horizons):
-            yield phrase("note.judge_silent", bad, judge=judge, of=len(horizons))
+        bad = sum(grades.state != "ok" for grades in horizons)
+        yield from _counted("judge_silent", bad, judge=judge, of=len(horizons))
     for judge, horizons in by_judge.items():
         firsts = [part.first_key for grades in horizons for part in grades.parts]
-        if n := sum(map(bool, firsts)):
-            yield phrase("note.judge_again", n, judge=judge, of=len(firsts))
-    for name in sorted(material.steps):
-        steps = material.steps[name]
+        yield from _counted("judge_again", sum(map(bool, firsts)), judge=judge, of=len(firsts))
+    for name, steps in sorted(material.steps.items()):
         absent = [step for step in steps if ABSENT in step.decision.flags]
-        bad = sum(is_unanswered(step.decision) for step in steps) - len(absent)
-        if absent:
-            reason = "; ".join(absent[-1].decision.missing)
-            yield phrase("note.agent_absent", len(absent), agent=name, of=len(steps), why=reason)
-        if bad:
-            yield phrase("note.agent_silent", bad, agent=name, of=len(steps))
+        why, lost = "; ".join(absent[-1].decision.missing) if absent else "", len(steps) - len(answered[name])
+        yield from _counted("agent_absent", absent, agent=name, of=len(steps), why=why)
+        yield from _counted("agent_silent", lost - len(absent), agent=name, of=len(steps))
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
-    if agents := sorted(name for name, n in refused.items() if n):
-        yield phrase("note.rejected", sum(refused.values()), agents=tuple(agents))
+    agents = tuple(sorted(name for name, n in refused.items() if n))
+    yield from _counted("rejected", sum(refused.values()), agents=agents)
     same = {item.labels["of"] for item in measurements if item.name == NOISE and item.state == IDENTICAL}
     totals = {item.labels["agent"] for item in measurements if item.name == TOTAL and item.value is not None}
-    if agents := sorted(same & totals):
-        yield phrase("note.identical", agents=tuple(agents))
-    for name in sorted(material.steps):
-        if n := sum(INSTRUCTION_LIKE in step.decision.flags for step in material.steps[name]):
-            yield phrase("note.instructing", n, agent=name, of=len(material.steps[name]))
-    yield from _market_notes(material, grades)
-
-
-def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Phrase]:
-    """Yield notes on days without data, on corporate actions and price jumps, and on records graded in parts."""
+    if agents := tuple(sorted(same & totals)):
+        yield phrase("note.identical", agents=agents)
+    for name, steps in sorted(material.steps.items()):
+        flagged = sum(INSTRUCTION_LIKE in step.decision.flags for step in steps)
+        yield from _counted("instructing", flagged, agent=name, of=len(steps))
+    # days without data, corporate actions and price jumps, and records graded in parts
 
     def few(names: Sequence[str]) -> tuple[str, ...]:
         more = len(names) - _MOST_DAYS
@@ -398,17 +395,16 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) 
 
     navs = [nav for history in material.navs.values() for nav in history]
     fills = [fill for steps in material.steps.values() for step in steps for fill in step.fills]
-    if empty := sorted({row.day for row in navs if row.state == "no data"}):
-        yield phrase("note.no_data", len(empty), days=few(empty))
-    if stale := {row.day for row in navs if row.state == "ok" and row.stale}:
-        yield phrase("note.stale", len(stale))
+    empty = sorted({row.day for row in navs if row.state == "no data"})
+    yield from _counted("no_data", empty, days=few(empty))
+    yield from _counted("stale", {row.day for row in navs if row.state == "ok" and row.stale})
     for key, kinds in (("ended", (rows.DELISTED,)), ("acted", (rows.SPLIT, rows.DIVIDEND))):
-        if names := tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds})):
-            yield phrase(f"note.{key}", len(names), names=names)
+        names = tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds}))
+        yield from _counted(key, names, names=names)
     lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}
     places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
-    if moves := sorted(f"{name} {day}" for name, _, day in places):
-        yield phrase("note.jumped", len(moves), moves=few(moves))
+    moves = sorted(f"{name} {day}" for name, _, day in places)
+    yield from _counted("jumped", moves, moves=few(moves))
     parts = {grade.agent: len(grade.score.grades.parts) for grade in grades if grade.scope == "whole"}
-    if split := sorted(name for name, n in parts.items() if n > 1):
-        yield phrase("note.split", len(split), agents=tuple(split), parts=max(parts.values()))
+    split = tuple(sorted(name for name, n in parts.items() if n > 1))
+    yield from _counted("split", split, agents=split, parts=max(parts.values(), default=0))

@@ -427,8 +427,8 @@ def season_people(
     comparisons = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
     contrasts = [measurement for measurement in orders if measurement.name == "contrast"]
     yield from measure_people.people_measurements(
-        comparisons, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
-        alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
+        comparisons, people, contrasts, Measurement, np.array([]), OrderPlan(inference, level=LEVEL, unit=POINTS),
+        (0.0, SPAN), pass_mark, cuts=(plan.bands.mixed, plan.bands.strong),
     )  # fmt: skip
 
 
