@@ -353,6 +353,11 @@ class RoleTable:
         return values.copy()
 
 
+def normalise(text: str) -> str:
+    """Normalise a name or word: lower case, with spaces and dashes as underscores."""
+    return _JOINTS.sub("_", text.strip().lower())
+
+
 def in_english(name: str) -> str:
     """Normalise a name of a column: lower case, no accents, parts joined by underscores, known words in English."""
     plain = unicodedata.normalize("NFKD", _CAMEL.sub("_", name.strip()).lower())
