@@ -215,17 +215,18 @@ def test_replies_that_grow_are_held_at_what_they_grow_to():
     taken = Reply(text="", model="m", input_tokens=1, output_tokens=2)
 
     def ask(reply):
-        held.settle(asyncio.run(held.take(spec, lambda: False)), Attempt(spec.key, next(place), 0.0), reply)
+        hold = asyncio.run(held.take(spec, lambda: False))
+        held.settle(hold, spec, Attempt(spec.key, next(place), 0.0), reply)
 
     ask(replace(taken, finish="refusal", output_tokens=1))  # teaches nothing
     ask(taken)
-    held.settle(asyncio.run(held.take(spec, lambda: False)), None, None)
+    held.settle(asyncio.run(held.take(spec, lambda: False)), spec, None, None)
     ask(taken)
     first = asyncio.run(held.take(spec, lambda: False))
     assert held.under_way == pytest.approx(0.5 * 0.02 * (1.25 + 8 / 2**1.5))
     ask(replace(taken, output_tokens=40))  # what is under way is held at more from now on
     assert held.under_way == pytest.approx(0.5 * 0.4 * (1.25 + 8 / 3**1.5))
-    held.settle(first, None, None)
+    held.settle(first, spec, None, None)
     assert held.under_way == 0
 
 

@@ -197,6 +197,11 @@ class CallSpec(_Keyed):
         parts = tuple([part for message in self.messages for part in message.parts])
         return (*parts, self.schema) if self.schema else parts
 
+    def output_tokens(self, unset: int) -> int:
+        """The longest reply that the call allows, in tokens: its ``max_tokens``, or ``unset`` without them."""
+        most = self.args.get("max_tokens", unset)
+        return int(most) if isinstance(most, int | float) else unset
+
     def shown(self, role: Role = "user") -> tuple[str, ...]:
         """The texts of the messages of a role, part by part."""
         return tuple([part.text for message in self.messages if message.role == role for part in message.parts])

@@ -51,9 +51,7 @@ _NOTE_CHARS: Final = 2000
 _ALONE: Final = 0x6261_7463_68  # advisory lock held while working on the batches of a database: any unused number
 
 _B, _C, _A = schema.batches, schema.batch_calls, schema.attempts
-_OPEN_BATCHES = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at, _B.c.label)
-_OF_LABEL = sa.select(_B).where(_B.c.label == sa.bindparam("label"))
-_REMOTES = sa.select(_B.c.remote).where(_B.c.remote.is_not(None))
+_BATCHES = sa.select(_B).order_by(_B.c.begun_at, _B.c.label)
 _MEMBERS = sa.select(_C).where(_C.c.label == sa.bindparam("label")).order_by(_C.c.key)
 _SIZE = sa.select(sa.func.count().label("n")).where(_C.c.label == sa.bindparam("label"))
 _BATCH_ATTEMPTS = (
@@ -69,11 +67,7 @@ _ANSWERED_MEMBERS = (
     .join(schema.replies, sa.and_(_C.c.key == schema.replies.c.key, _C.c.number == schema.replies.c.number))
     .where(among(_C.c.key))
 )
-_CHANGE = (
-    sa.update(_B)
-    .where(_B.c.label == sa.bindparam("at_label"))
-    .values({name: sa.bindparam(name) for name in ("status", "remote", "certain", "ended_at", "note", "seal")})
-)
+_CHANGE = schema.change_of(_B)
 _NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
 
 
@@ -149,17 +143,18 @@ class BatchStore:
 
     def batch(self, label: str) -> Batch:
         """Return the batch with that label. Raises `LedgerError` if there is none."""
-        for row in self._read(_OF_LABEL, {"label": label}):
-            return _batch_of(row)
+        for batch in self.all():
+            if batch.label == label:
+                return batch
         raise LedgerError(f"{self._store.name}: there is no batch {label}")
 
     def all(self) -> list[Batch]:
         """Every batch, in the order they were begun."""
-        return [_batch_of(row) for row in self._read(sa.select(_B).order_by(_B.c.begun_at, _B.c.label))]
+        return [_batch_of(row) for row in self._read(_BATCHES)]
 
     def under_way(self) -> list[Batch]:
         """The batches that may still return results."""
-        return [_batch_of(row) for row in self._read(_OPEN_BATCHES)]
+        return [batch for batch in self.all() if batch.status in _UNDER_WAY]
 
     def attempts_under_way(self) -> set[tuple[str, int]]:
         """Key and number of every attempt in an open batch: not lost, however long it takes."""
@@ -167,7 +162,7 @@ class BatchStore:
 
     def remotes(self) -> frozenset[str]:
         """The ids of all batches."""
-        return frozenset(row["remote"] for row in self._read(_REMOTES))
+        return frozenset(batch.remote for batch in self.all() if batch.remote is not None)
 
     def size(self, label: str) -> int:
         """The number of calls in a batch."""
@@ -191,7 +186,7 @@ class BatchStore:
         with self._store.writing() as connection:
             changed = replace(changed, ended_at=self._store.now(connection) if end else None)
             row = _batch_row(changed)
-            values = {name: value for name, value in row.items() if name not in ("label", "lane", "begun_at")}
+            values = {name: row[name] for name in schema.CHANGING[_B]}
             database.execute_many(connection, _CHANGE, [{"at_label": label, **values}])
         return changed
 
@@ -226,11 +221,6 @@ _NOTE: Final = "seal"
 _RECORD: Final = (
     schema.objects, schema.calls, schema.attempts, schema.replies, schema.sources, *schema.ALL, chunk_book.chunks,
 )  # fmt: skip
-_CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
-    schema.attempts: ("ended_at", "outcome", "error", "seal"),
-    schema.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
-}
-"""The columns of each table that change after a row was written; only the seal of the row itself covers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +257,7 @@ def _checksum(connection: sa.Connection, table: sa.Table, before: _Sum, last: in
     """Return ``before`` extended by the rows of a table after it, up to row ``last``."""
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
-    changing = _CHANGING.get(table, ())
+    changing = schema.CHANGING.get(table, ())
     names = [col.name for col in table.c if col.name not in changing and not isinstance(col.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of SQLAlchemy Core cost more than their digests.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
@@ -33,7 +34,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 ASSUMED_OUTPUT_TOKENS: Final = 1000
 """The length of a reply that an estimate assumes if the call sets no ``max_tokens``, the same for every provider."""
 
-_SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
+SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
 """The ``max_tokens`` that is sent to a provider whose API requires it, if the call sets none."""
 
 FRAME_TOKENS: Final = 500
@@ -166,7 +167,7 @@ class Prices:
         words: set[str] = set()
         for call in calls:
             asked = -(-sum(len(part.text) for part in call.texts) // CHARACTERS_PER_TOKEN)
-            reply = _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
+            reply = call.output_tokens(ASSUMED_OUTPUT_TOKENS)
             words.add(f"{reply:,} a reply, {'its max_tokens' if 'max_tokens' in call.args else 'assumed'}")
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
@@ -232,13 +233,8 @@ def costs_nothing(model: str) -> bool:
 def _most_tokens(call: CallSpec) -> tuple[int, int]:
     """The maximum numbers of input and output tokens of a call; output is an assumption if no limit is sent."""
     size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
-    unset = _SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
-    return size + FRAME_TOKENS, _output_tokens(call, unset)
-
-
-def _output_tokens(call: CallSpec, unset: int) -> int:
-    most = call.args.get("max_tokens", unset)
-    return int(most) if isinstance(most, int | float) else unset
+    unset = SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
+    return size + FRAME_TOKENS, call.output_tokens(unset)
 
 
 AttemptId = tuple[str, int]
@@ -286,7 +282,8 @@ class SpendLimit:
         self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[CallKind, tuple[float, float, int]] = {}
         self._read: Counter[str] = Counter()
-        self._holds: set[Reservation] = set()
+        self._holds: dict[int, Bound] = {}
+        self._numbers = count()
         self._ledger: str | None = None
         self._until = 0.0
         self._changed = asyncio.Event()
@@ -299,7 +296,7 @@ class SpendLimit:
     @property
     def under_way(self) -> float:
         """Money in USD that is reserved for calls in flight, of this run and of other workers."""
-        return self._held(hold.most for hold in self._holds) + self._held(self._unsure.values(), least=1)
+        return self._held(self._holds.values()) + self._held(self._unsure.values(), least=1)
 
     def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
@@ -326,7 +323,7 @@ class SpendLimit:
         if self._ledger not in (None, ledger.name):
             raise ValueError(f"this budget is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
-        self._changed, self._holds = asyncio.Event(), set()
+        self._changed, self._holds = asyncio.Event(), {}
         self.load_spend(self.read(ledger))
 
     def check(self, calls: Iterable[CallSpec]) -> None:
@@ -400,19 +397,21 @@ class SpendLimit:
             self._paid[place] = cost
             self._paid_usd += cost
 
-    async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
-        """Reserve the expected cost of ``call``, waiting for room if needed. Returns None if it must not be sent."""
+    async def take(self, call: CallSpec, shut: Callable[[], bool]) -> int | None:
+        """Reserve the expected cost of ``call``, waiting for room if needed.
+
+        Returns the number of the reservation, which `settle` releases; None if the call must not be sent.
+        """
         most = self._prices.bound(call)
         if most is None:
             self.stopped = _no_price([call.model])
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than its reservation
-            excess = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
+            excess = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *self._holds.values())))
             needed = self._expected(most) + self.spent + self.under_way + excess
             if most.usd == 0 or self._fits(needed):
-                hold = Reservation(call, most)
-                self._holds.add(hold)
+                self._holds[hold := next(self._numbers)] = most
                 return hold
             if not self._holds or not self._fits(most.usd + self.spent + self._held(self._unsure.values(), least=1)):
                 self._stop(most.usd)
@@ -420,20 +419,20 @@ class SpendLimit:
             await self._changed.wait()
         return None
 
-    def settle(self, hold: Reservation, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
+    def settle(self, hold: int, call: CallSpec, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
         """Release a reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
-        self._holds.discard(hold)
+        most = self._holds.pop(hold)
         if attempt is not None:
             place = attempt.key, attempt.number
             self._own_attempts.add(place)
             if isinstance(result, Reply):
-                share = self._prices.share(hold.call, result)
+                share = self._prices.share(call, result)
                 if share is not None and result.finish != "refusal":  # see SpendLimit
-                    self.learn(hold.most.manner, share)
-                cost = self._prices.paid(hold.call.model, result)
-                self._pay(place, hold.most.usd if cost is None else cost)
+                    self.learn(most.manner, share)
+                cost = self._prices.paid(call.model, result)
+                self._pay(place, most.usd if cost is None else cost)
             elif result is not None and result.outcome != "failed":
-                self._cut_off[place] = hold.most
+                self._cut_off[place] = most
         self.wake()
 
     def _fits(self, usd: float) -> bool:
@@ -451,14 +450,6 @@ class SpendLimit:
         """Wake all callers that wait for room."""
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reservation:
-    """Money reserved for one attempt at a call that costs at most ``most``; `SpendLimit.settle` releases it."""
-
-    call: CallSpec
-    most: Bound
 
 
 def _kind_of(call: CallSpec) -> CallKind:

@@ -71,9 +71,7 @@ Grant = tuple[int, int, float]
 def tokens_expected(call: CallSpec) -> int:
     """Estimate the tokens of a call before it is sent: a third of its characters plus its maximum output tokens."""
     characters = sum(len(text.text) for text in call.texts)
-    allowed = [call.args.get(name) for name in ("max_tokens", "max_output_tokens", "max_completion_tokens")]
-    out = max((n for n in allowed if isinstance(n, int)), default=_TOKENS_OUT)
-    return math.ceil(characters / _CHARS_A_TOKEN) + out
+    return math.ceil(characters / _CHARS_A_TOKEN) + call.output_tokens(_TOKENS_OUT)
 
 
 def reserve(
@@ -107,7 +105,8 @@ def reserve(
     return granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10
 
 
-KEPT = "stopped asking it; every reply so far is kept; run the same command to resume"
+RESUME: Final = "every reply so far is kept; run the same command to resume"
+KEPT: Final = f"stopped asking it; {RESUME}"
 _WITH_ADDRESS = ("http", "https")
 _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")

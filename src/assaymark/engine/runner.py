@@ -175,7 +175,7 @@ class CallRun:
         self._defect: BaseException | None = None
         self.made = self.retried = self.deferred = self.in_flight_bound = 0
         self.failed: list[Failure] = []
-        self.rate_limited: dict[str, tuple[Attempt, ModelError]] = {}
+        self.rejected: dict[str, tuple[Attempt, ModelError]] = {}
         """The last attempts at calls that the provider rejected for good, by key."""
         self.interrupted = False
 
@@ -267,7 +267,7 @@ class CallRun:
                 _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, result.error)
                 refused = result.error.refused is not None
                 if refused:
-                    self.rate_limited[due.key] = attempt, result.error
+                    self.rejected[due.key] = attempt, result.error
                 self.failed.append(Failure(due.key, due.call.model, sent, str(result.error), refused))
                 if self.watch is not None:
                     self.watch.failed(due.call, result.error)
@@ -303,7 +303,7 @@ class CallRun:
             if permit is not None:
                 gate.release(permit, result.error if isinstance(result, FailedAttempt) else result)
             if budget is not None and hold is not None:
-                budget.settle(hold, attempt, result)
+                budget.settle(hold, due.call, attempt, result)
 
         if permit is not None:
             return settle
@@ -336,13 +336,13 @@ class CallRun:
 
     def record_refusals(self) -> None:
         """Record rejected calls as refusals if their model answers nearly all others."""
-        count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
+        count = Counter(failure.model for failure in self.failed if failure.key in self.rejected)
         answered = self.ledger.answer_counts() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
-        refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
+        refused = {one.key: one.model for one in self.failed if one.key in self.rejected and one.model in few}
         ends = []
         for key, model in refused.items():
-            attempt, error = self.rate_limited[key]
+            attempt, error = self.rejected[key]
             ends.append(End(attempt, "replied", str(error), refusal_of(error, model)))
         if ends:
             self.ledger.commit(ends=ends)

@@ -47,7 +47,6 @@ class _ArenaModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
-Name = Annotated[str, Field(pattern=read.NAME)]
 Positive = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 
@@ -55,7 +54,7 @@ Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 class CoinOrder(_ArenaModel):
     """A model's order for one coin."""
 
-    coin: Name
+    coin: read.Name
     signal: Literal["buy_to_enter", "sell_to_enter", "hold", "close_position"]
     quantity: float
     leverage: Annotated[float, Field(ge=0)] | None = None
@@ -71,7 +70,7 @@ class ClosedTrade(_ArenaModel):
     """One position that was opened and closed."""
 
     id: str
-    model_id: Name
+    model_id: read.Name
     symbol: str
     side: Literal["long", "short"]
     entry_time: Seconds
@@ -134,7 +133,7 @@ class Conversation(_ArenaModel):
     """One call of one model; times are seconds since 1970. ``cot_trace`` is an object if the arena stored no text."""
 
     id: str
-    model_id: Name
+    model_id: read.Name
     cycle_id: int
     timestamp: Seconds
     user_prompt: str
@@ -391,8 +390,8 @@ class _TableRow(BaseModel):
 
 class _ConfigRow(_TableRow):
     id: str
-    exp_name: Name
-    llm_model: Name
+    exp_name: read.Name
+    llm_model: read.Name
 
 
 class _PortfolioRow(_TableRow):
@@ -414,7 +413,7 @@ class _DecisionRow(_TableRow):
     portfolio_id: str
     updated_at: datetime
     trading_date: datetime
-    ticker: Name
+    ticker: read.Name
     llm_prompt: str
     action: Literal["Buy", "Sell", "Hold"]
     shares: Annotated[int, Field(ge=0, le=10**15)]

@@ -187,6 +187,15 @@ class RunIndex(MeasurementIndex):
         """The aggregate, then the rubric's dimensions in rubric order."""
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
 
+    def place(self, dimension: str) -> int:
+        """The place of a score in the order of `dimensions`; an unknown one comes last."""
+        names = self.dimensions
+        return names.index(dimension) if dimension in names else len(names)
+
+    def by_score(self, name: str) -> list[tuple[str, Measurement]]:
+        """The measurement of a name on each score that has one, in the order of `dimensions`."""
+        return [(d, item) for d in self.dimensions if (item := self.get(name, d)) is not None]
+
     def linked_value(self, name: str, dimension: str, **labels: str) -> str:
         """A value, linked to its row, or the reason why there is none in words."""
         item = self.get(name, dimension, **labels)

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from markupsafe import Markup
-
 from assaymark.errors import InputError, Problem
 from assaymark.records import JSON, canonical_json
-from assaymark.report.page import Frame, paginate
+from assaymark.report.page import Frame, paginate, script_data
 from assaymark.text import visible
 
 FILE_BYTES: Final = 2_000_000
@@ -72,7 +70,7 @@ def label_page(
     }  # fmt: skip
     return Frame("", "", ()).render(
         "label.html", f"Grading, {sheet.grader}", styles=("label.css",), scripts=("label.js",),
-        connect=labels is not None, data=_json(data),
+        connect=labels is not None, data=script_data(canonical_json(data)),
     )  # fmt: skip
 
 
@@ -84,11 +82,6 @@ def _cycle(cycle: LabelCycle) -> JSON:
     texts = [{"id": text.id, "sections": shown(text.sections)} | ({"check": text.check} if text.check else {})
              for text in cycle[1]]  # fmt: skip
     return {"material": shown(cycle[0]), "texts": texts}
-
-
-def _json(value: JSON) -> Markup:
-    """A value as JSON for a script element, with signs escaped so that no text can end the element."""
-    return Markup(canonical_json(value).translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
 
 
 def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dict[str, str]:
@@ -112,7 +105,7 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
 
 def _size(cycle: LabelCycle) -> int:
     """Bytes that a cycle takes on a page."""
-    return len(_json(_cycle(cycle)).encode()) + 1
+    return len(script_data(canonical_json(_cycle(cycle))).encode()) + 1
 
 
 def _text_size(text: LabelText) -> int:

@@ -69,12 +69,10 @@ def amended_words(fields: Sequence[str]) -> str:
 
 def ordered_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
     """Every verdict: the aggregate first, then the dimensions; sorted by kind, then by name."""
-    order = {name: at for at, name in enumerate(index.dimensions)}
 
     def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
-        claim = verdict.claim
-        at = order.get(claim.dimension, len(order))
-        return at, claim.dimension, KIND_NAMES.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
+        claim, kind = verdict.claim, KIND_NAMES.index(kind_of(verdict.claim))
+        return index.place(claim.dimension), claim.dimension, kind, tuple(sorted(claim.subjects)), claim.id
 
     return index.once(("ordered",), lambda: tuple(sorted(index.run.verdicts, key=place)))
 

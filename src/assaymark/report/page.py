@@ -188,6 +188,11 @@ def content_security_policy(*scripts: str, connect: bool = False) -> str:
     return f"{policy}; connect-src 'self'" if connect else policy
 
 
+def script_data(packed: str) -> Markup:
+    """JSON for a script element, with signs escaped so that no text can end the element."""
+    return Markup(packed.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """An entry of a menu: its key, its target and its label."""

@@ -21,6 +21,7 @@ from posixpath import dirname, join, normpath
 from typing import Any, Final
 
 from assaymark.errors import UnknownNameError
+from assaymark.report.page import script_data
 
 # Pages of records (calls, answers, measurements) stay in the language of what they record.
 _NAMED: Final = (
@@ -170,10 +171,7 @@ class Translation:
         data["texts"] = [_from_below(text) if ".html" in text else self.render(text) for text in data["texts"]]
         data["scores"] = [[name, self.render(words)] for name, words in data["scores"]]
         data["rules"] = [[name, *map(self.render, words), tally] for name, *words, tally in data["rules"]]
-        packed = json.dumps(data, separators=(",", ":"))
-        for sign in "<>&":
-            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
-        return f"{head}>{packed}</script>"
+        return f"{head}>{script_data(json.dumps(data, separators=(',', ':')))}</script>"
 
     def script(self, source: str) -> str:
         """Translate the words in a script: literals that begin with a capital or a sign, or that contain a blank."""

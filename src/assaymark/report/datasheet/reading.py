@@ -219,32 +219,22 @@ def step_words(delta: str | float) -> str:
 
 
 def value_words(measurement: Measurement) -> str:
-    """The value of a measurement in its format, or the reason why there is none."""
+    """The value of a measurement in its format, a censored threshold as a bound, or the reason why there is none.
+
+    >>> value_words(Measurement(name="threshold", labels={}, value=5.0, n=9, n_of="calls", method="",
+    ...                         detail={"censored": "right", "text": "> 5"}))
+    '> 5'
+    """
     name, value = measurement.name, measurement.value
     if name == "drift.verdict":
         return prose(str(measurement.detail.get("verdict", "not measured")), 60)
     if value is None:
         return state_words(measurement)
-    if name == "threshold":
-        return threshold_words(measurement)
+    if name == "threshold" and (censored := measurement.detail.get("censored")) in ("left", "right"):
+        return f"{'≤' if censored == 'left' else '>'} {value:g}"
     if name in _SIGNED:
         return signed(value, 3)
     return number(value, 2 if name in _TWO else 3)
-
-
-def threshold_words(measurement: Measurement) -> str:
-    """A detection threshold, as a bound if it is censored.
-
-    >>> threshold_words(Measurement(name="threshold", labels={}, value=5.0, n=9, n_of="calls", method="",
-    ...                             detail={"censored": "right", "text": "> 5"}))
-    '> 5'
-    """
-    if measurement.value is None:
-        return state_words(measurement)
-    censored = measurement.detail.get("censored")
-    if censored in ("left", "right"):
-        return f"{'≤' if censored == 'left' else '>'} {measurement.value:g}"
-    return number(measurement.value)
 
 
 def interval_words(measurement: Measurement) -> str:

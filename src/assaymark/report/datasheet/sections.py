@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Final, Literal, cast
@@ -229,7 +228,7 @@ def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.
     if not foot or not known(threshold):
         return charts.Curve(sheet.name, points, at)
     censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), bounds_of(threshold)
-    text = f"detects {r.threshold_words(threshold)}"
+    text = f"detects {r.value_words(threshold)}"
     text += f" ({r.interval_words(threshold)})" if ends and not censored else ""
     censored = censored if censored in ("left", "right") else None
     return charts.Curve(sheet.name, points, at, (threshold.value, ends, censored, text))
@@ -265,7 +264,7 @@ def sensitivity_answer(sheet: r.DatasheetIndex) -> str:
     threshold = sheet.get_base("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the detection threshold")
-    censored, step, size = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
+    censored, step, size = threshold.detail.get("censored"), r.step_words(threshold.value), r.value_words(threshold)
     if censored == "left":
         return f"At the smallest difference shown, {step}, three calls of four are right already."
     if censored == "right":
@@ -278,7 +277,7 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
     threshold = sheet.get_base("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the threshold").rstrip(".")
-    return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
+    return f"{r.value_words(threshold)} ({r.interval_words(threshold)})"
 
 
 def segment_plot(sheet: r.DatasheetIndex) -> b.Figure:
@@ -454,12 +453,12 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[b.Section]:
         note = (
             "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
         )
-        table = _quantities(sheet, graded)
-        sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
+        every = _quantities(sheet, graded)
+        sections.append(b.section("people", "Does it grade as people do?", answer, b.notes((note,)), every))
     # Repeatability: the share of equal outcomes in two trials.
     again, title = sheet.get("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and not known(again):
-        sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
+        sections.append(b.section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
         kappa, low, high = (t.detail_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
         beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
@@ -468,18 +467,8 @@ def topic_sections(sheet: r.DatasheetIndex) -> list[b.Section]:
             beyond = f"Beyond chance, unweighted κ between trials is {shown}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
         over = f"Over {n_words(again)}: {clean(again.method, 200)}."
-        sections.append(_section("repeat", title, answer, also=(over, beyond)))
+        sections.append(b.section("repeat", title, answer, b.notes((over, beyond))))
     return [section for section in (*sections, _drift(sheet)) if section is not None]
-
-
-def _section(
-    id: str, title: str, answer: str, plots: Sequence[b.Figure] = (), table: b.Table | None = None,
-    also: Sequence[str] = (),
-) -> b.Section:  # fmt: skip
-    """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
-    blocks: tuple[b.Block, ...] = (b.beside(*plots),) if plots else ()
-    tables = (replace(table, summary="All of it as a table"),) if table else ()
-    return b.Section(id, title, answer, (*blocks, *b.notes(also), *tables))
 
 
 def _dimension(measurement: Measurement) -> str:
@@ -488,7 +477,8 @@ def _dimension(measurement: Measurement) -> str:
 
 def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> b.Table:
     rows = tuple((r.title_of(m.name), _dimension(m), *r.value_cells(sheet, m)) for m in measured)
-    return b.Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
+    columns = ("Quantity", "Dimension", "Estimate", "Interval", "n")
+    return b.Table(columns, rows, frozenset({2, 3, 4}), "All of it as a table")
 
 
 def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
@@ -530,7 +520,8 @@ def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
     elif lengths:
         lines.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
     listed = _quantities(sheet, orders) if orders else None
-    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, lines)
+    figures = b.beside(*plots) if plots else None
+    return b.section("pointwise", "How does it score one text at a time?", answer, figures, b.notes(lines), listed)
 
 
 def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
@@ -575,16 +566,16 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
         answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
     elif isinstance(widest, float):
         answer += f" A shift of up to {number(widest, 2)} is still possible."
-    plots: tuple[b.Figure, ...] = ()
+    figures = None
     if any(row.value is not None for row in drawn):
         columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
         table = b.Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
         draw = partial(charts.dots, drawn, False, 0.0)
-        plots = (b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table),)
+        figures = b.beside(b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table))
     note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     remarks = (note,) if len(drawn) < len(shifts) else ()
-    return _section("drift", "Has the judge changed?", answer, plots, None, remarks)
+    return b.section("drift", "Has the judge changed?", answer, figures, b.notes(remarks))
 
 
 def drift_subject(of: str) -> str:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, with_pager
+from assaymark.report.page import PAGE_BYTES, Frame, by_file, file_stems, paginate, script_data, with_pager
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -365,7 +365,7 @@ class StudyProvenance:
             '<p class="tools" data-js hidden><input type="search" id="s-box" aria-label="{0}" placeholder="{0}"> '
             '<output aria-live="polite"></output></p><ul class="list" id="s-list"></ul>'
             '<script type="application/json" id="s-data">{1}</script>'
-        ).format("Judge, answer, agent, trial or key", Markup(json.dumps(data).replace("<", "\\u003c")))
+        ).format("Judge, answer, agent, trial or key", script_data(json.dumps(data)))
         listed = [(group.title, path, at) for group in self.groups for at, (path, _) in enumerate(group.pages, 1)]
         called = sorted({place.partition("#")[0] for place in self.calls.values()})
         listed += [("Calls", path, at) for at, path in enumerate(called, 1)]

@@ -240,10 +240,8 @@ def agreement_section(index: RunIndex) -> b.Section:
         for d, m in ordered
     ]  # fmt: skip
     columns = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
-    order, by_format, rules = {name: at for at, name in enumerate(index.dimensions)}, [], Rules.of(index.study)
-    within = [m for m in index.all(KAPPA) if "format" in m.labels]
-    within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
-    for item in within:
+    by_format, rules, within = [], Rules.of(index.study), [m for m in index.all(KAPPA) if "format" in m.labels]
+    for item in sorted(within, key=lambda m: (index.place(m.labels.get("dimension", "")), m.id)):
         few = item.state.startswith("too few") or item.value is None
         kappa = index.link(item, f"{index.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
         permits = t.state_words(item) if few else t.AGREES[rules.status(item.value)]
@@ -262,8 +260,8 @@ def agreement_section(index: RunIndex) -> b.Section:
     # Correlations of each dimension by Campbell and Fiske's three kinds.
     traits = [
         (index.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
-        for d in index.dimensions
-        if known(m := index.get("dimension.mtmm", d))
+        for d, m in index.by_score("dimension.mtmm")
+        if known(m)
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
     body = []
@@ -314,8 +312,12 @@ def agreement_section(index: RunIndex) -> b.Section:
 
 def _kappas(index: RunIndex) -> list[tuple[str, Measurement]]:
     """The kappas of the scores: the overall score first, then by kappa in descending order."""
-    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, d)) is not None]
-    return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+
+    def place(pair: tuple[str, Measurement]) -> tuple[bool, bool, float]:
+        dimension, item = pair
+        return dimension != AGGREGATE, item.value is None, -(item.value or 0.0)
+
+    return sorted(index.by_score(KAPPA), key=place)
 
 
 def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
@@ -358,7 +360,7 @@ def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Fig
 
 def agreement_words(index: RunIndex) -> str:
     """The lead of the section: enough, weak or too little agreement, score by score."""
-    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, d)) is not None]
+    kappas = index.by_score(KAPPA)
     if not kappas:
         return "Agreement was not measured."
     if all(m.value is None for _, m in kappas):

@@ -18,7 +18,7 @@ from assaymark.report.blocks import Linked, Page
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
-from assaymark.report.page import environment
+from assaymark.report.page import environment, script_data
 from assaymark.report.study import checks
 from assaymark.report.study.controls import controls
 from assaymark.report.text import KnownValue, known
@@ -360,9 +360,6 @@ def bench_markup(index: RunIndex, path: str) -> Markup:
         names = tuple(sorted(names))
     other = names[1] if len(names) > 1 else next((agent for agent in index.agents if agent != names[0]), names[0])
     entry, data = sentence_record(index, verdict), bench_data(index, pages, path, copying)
-    packed = json.dumps(data, separators=(",", ":"))
-    for sign in "<>&":
-        packed = packed.replace(sign, f"\\u{ord(sign):04x}")
     listed: dict[str, list[tuple[Level, str, str]]] = {}
     for claim, level in ((v.claim, v.publication_level) for v in every):
         words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
@@ -378,7 +375,7 @@ def bench_markup(index: RunIndex, path: str) -> Markup:
             gates=list(zip(GATES, entry.gates, strict=True)),
             scores=[(d, score_words(d)) for d in pages], tags=t.TAGS, rules=data["rules"],
             copy=copy if copying and entry.sentence else "",
-            data=Markup(packed), claims=count(len(run.verdicts)),
+            data=script_data(json.dumps(data, separators=(",", ":"))), claims=count(len(run.verdicts)),
             every=[(score_words(dimension), rows) for dimension, rows in listed.items()],
         )
     )  # fmt: skip

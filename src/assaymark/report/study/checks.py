@@ -344,8 +344,7 @@ def explanations_section(index: RunIndex) -> b.Section:
 
 def distinct_items(index: RunIndex) -> list[Measurement]:
     """The correlation of each dimension with the overall impression, in rubric order."""
-    items = (index.get("dimension.distinct", d) for d in index.dimensions if d != AGGREGATE)
-    return [item for item in items if item is not None]
+    return [item for d, item in index.by_score("dimension.distinct") if d != AGGREGATE]
 
 
 def is_distinct(index: RunIndex, item: Measurement) -> bool:

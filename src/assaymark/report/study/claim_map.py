@@ -133,7 +133,7 @@ def _agreement(index: RunIndex) -> Outcomes:
         }.get(index.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
         conclusion = f"{conclusion} {supported_words(index.on(AGGREGATE))}"
         yield "Overall κ gate", _with_n(_kappa_words(index, item), conclusion, [item])
-    kappas = [m for d in index.dimensions if d != AGGREGATE and (m := index.get(KAPPA, d)) is not None]
+    kappas = [m for d, m in index.by_score(KAPPA) if d != AGGREGATE]
     if kappas:
         by = {s: [m for m in kappas if index.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip

@@ -301,9 +301,8 @@ def changed_anchors(index: RunIndex) -> list[KnownValue]:
 
 
 def _anchors(index: RunIndex) -> list[Measurement]:
-    order = {name: at for at, name in enumerate(index.dimensions)}
     shifts = index.by_name.get("anchor.shift", ())
-    return sorted(shifts, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
+    return sorted(shifts, key=lambda m: (index.place(m.labels.get("dimension", "")), m.id))
 
 
 def anchor_section(index: RunIndex) -> b.Section:
@@ -409,7 +408,6 @@ def split_words(item: Measurement) -> str:
 
 def holdout_group(index: RunIndex) -> b.Group:
     """The results of the held-out judge for every pair it judged. Directions are shown only if they are supported."""
-    order = {name: at for at, name in enumerate(index.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in index.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
@@ -421,7 +419,7 @@ def holdout_group(index: RunIndex) -> b.Group:
                 shown = (index.link(item, t.difference(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
         cells = (index.title(dimension), names, shown[0], finding, t.n_words(item), shown[1])
-        rows.append((order.get(dimension, len(order)), cells))
+        rows.append((index.place(dimension), cells))
     rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
     columns = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     table = b.table_of(columns, (row for _, row in rows), {4})
