@@ -58,9 +58,9 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def count_of(n: int, of: str, limit: int = 60) -> str:
+def count_of(n: int, of: str) -> str:
     """Format a count with its noun, which records give in the plural; after 1 the noun is singular."""
-    words = clean(of, limit)
+    words = clean(of, 60)
     if n == 1:
         head, link, rest = words.partition(" of ")
         words = _PLURAL.sub(lambda word: word[1] + {"ies": "y", "sses": "ss", "s": ""}[word[2]], head) + link + rest
@@ -103,11 +103,11 @@ def undefined_reason(state: str) -> str:
     return text if text and text != "ok" else "not measured"
 
 
-def bounds(low: float | None, high: float | None, level: float | None, digits: int = 3) -> str:
+def bounds(low: float | None, high: float | None, level: float | None) -> str:
     """Format an interval with its level."""
     if low is None or high is None or high - low < 1e-9:
         return "no interval"
-    return span(low, high, digits) + ("" if level is None else f", {percent(level)}")
+    return span(low, high, 3) + ("" if level is None else f", {percent(level)}")
 
 
 def money(usd: float) -> str:

@@ -89,9 +89,9 @@ def with_people(folder: Path) -> tuple[workflow.RunFolder, Path, Path]:
     return run, table, study(folder / "s.toml", people=True)
 
 
-def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
+def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path, ran):
     run, _, plan = with_people(tmp_path)
-    assert main(["lock", str(plan), "--out", str(run.path)]) == 0
+    ran("lock", plan, "--out", run.path)
     for verb in ("judge", "measure", "judge", "measure", "claim", "report"):
         assert untraced(lambda verb=verb: main([verb, str(run.path)])) == 0
     assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
@@ -131,7 +131,7 @@ WRONG = [
 
 
 def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_used_by_nobody(
-    imported, tmp_path, refused
+    imported, tmp_path, refused, ran
 ):
     store, path = workflow.Store(workflow.RunFolder(imported)), tmp_path / "grades.csv"
     record = store.columns(workflow.DECISIONS, "record_id")[0]["record_id"]
@@ -142,23 +142,23 @@ def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_use
         assert says.replace("{id}", record) in refused(*command)
         assert not (imported / "tables" / "human.parquet").exists()
     path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
-    assert main([*map(str, command)]) == 0
+    ran(*command)
     (one,) = store.read(workflow.HUMAN)
     assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
 
 
-def test_other_grades_after_the_lock_and_graders_who_are_not_in_the_plan_are_refused(tmp_path, run, refused):
+def test_other_grades_after_the_lock_and_graders_who_are_not_in_the_plan_are_refused(tmp_path, run, refused, ran):
     mine, table, plan = with_people(tmp_path / "mine")
-    assert main(["lock", str(plan), "--out", str(mine.path)]) == 0
+    ran("lock", plan, "--out", mine.path)
     other = grades(tmp_path / "b.csv", seed=2)
     assert "locked on other grades" in refused("import", "human", other, "--out", mine.path)
-    assert main(["import", "human", str(table), "--out", str(mine.path)]) == 0
+    ran("import", "human", table, "--out", mine.path)
     table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",committee-1,", ",zoe,") + "\n")
     says = "judge: unknown human grader of the plan 'zoe'"
     assert says in refused("import", "human", table, "--out", mine.path)
     # Where the grades came first, the plan is refused that would drop them.
     fresh = make(tmp_path / "fresh")
-    assert main(["import", "human", str(table), "--out", str(fresh.path)]) == 0
+    ran("import", "human", table, "--out", fresh.path)
     err = refused("lock", plan, "--out", fresh.path)
     assert "grades of 'zoe' were imported, and no judge of the plan is that person" in err
     assert not fresh.lock.exists()
@@ -196,7 +196,7 @@ def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_ver
     assert all(any("gates.publish" in reason for reason in verdict["reasons"]) for verdict in file["verdicts"])
 
 
-def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tmp_path, refused):
+def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tmp_path, refused, ran):
     before = {path: path.read_bytes() for path in (run / "plan.toml", run / "study.lock", run / "verdicts.json")}
     path = amended(tmp_path, new="publish = 0.21 ")
     message = refused("amend", path, "--out", run, "--reason", "looks better")
@@ -204,31 +204,31 @@ def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tm
     assert {path: path.read_bytes() for path in before} == before
     assert not (run / "amendments").exists()
     path = amended(tmp_path, 'title = "Three rule-based agents', 'title = "Three simple agents')
-    assert main(["amend", str(path), "--out", str(run), "--reason", "clearer"]) == 0
+    ran("amend", path, "--out", run, "--reason", "clearer")
     assert untraced(lambda: main(["run", str(path), "--out", str(run)])) == 0
     file = json.loads((run / "verdicts.json").read_text())
     assert file["title"].startswith("Three simple agents")
     assert all(verdict["amended"] == [] for verdict in file["verdicts"])
 
 
-def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(locked, tmp_path, refused):
+def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(locked, tmp_path, refused, ran):
     assert "needs a reason" in refused("amend", STUDY, "--out", locked, "--reason", "  ")
     assert "nothing to amend" in refused("amend", STUDY, "--out", locked, "--reason", "x")
     path = amended(tmp_path)
-    assert main(["amend", str(path), "--out", str(locked), "--reason", "true reason"]) == 0
+    ran("amend", path, "--out", locked, "--reason", "true reason")
     made = locked / "amendments" / "0001.json"
     made.write_text(made.read_text().replace("true reason", "other reason"))
     assert "0001.json was edited" in refused("run", path, "--out", locked)
 
 
-def test_an_amendment_that_was_killed_half_way_can_be_made_again(locked, tmp_path):
+def test_an_amendment_that_was_killed_half_way_can_be_made_again(locked, tmp_path, ran):
     lock, plan = (locked / "study.lock").read_bytes(), (locked / "plan.toml").read_bytes()
     again = ["amend", str(amended(tmp_path)), "--out", str(locked), "--reason", "coarse anchors"]
-    assert main(again) == 0
+    ran(*again)
     for killed_after in ("plan", "file"):
         (locked / "study.lock").write_bytes(lock)
         if killed_after == "file":
             (locked / "plan.toml").write_bytes(plan)
-        assert main(again) == 0
+        ran(*again)
         assert [one.name for one in (locked / "amendments").iterdir()] == ["0001.json"]
     assert main(["lock", str(tmp_path / "amended.toml"), "--out", str(locked)]) == 0  # the same plan

@@ -216,11 +216,11 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
     assert "a second draw would choose among labels" in ran("draw", folder.path, "--seed", "7", status=1)
 
 
-def test_grades_that_are_older_than_the_draw_anchor_nothing(tmp_path: Path, table) -> None:
+def test_grades_that_are_older_than_the_draw_anchor_nothing(tmp_path: Path, table, ran) -> None:
     path, units = table(better=0.8)
     scores(path, better=0.8, grades=units)
     os.utime(path, (1e9,) * 2)
-    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    ran("check", path, "--out", tmp_path / "run")
     one = verdict(tmp_path / "run")
     assert one["human_anchor"] == "not-tested"
     assert any("(2001-09-09T01:46:40+00:00) is not later than the draw" in text for text in one["reasons"])

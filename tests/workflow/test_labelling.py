@@ -196,9 +196,9 @@ def test_a_bare_table_is_checked_first(run, tmp_path, monkeypatch, ran):
     assert (tmp_path / "assaymark-check" / "draw.json").is_file()
 
 
-def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, label):
+def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, label, ran):
     run = checked(tmp_path, items=3)
-    assert main(["draw", str(run.path), "--sample", "3"]) == 0
+    ran("draw", run.path, "--sample", "3")
     checked(tmp_path, items=4)  # nobody was given a text yet
     assert "4 of 4 cycles" in label("--file", tmp_path / "b.html", of=run)
     before = bytes_of(run)

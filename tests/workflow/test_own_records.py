@@ -213,9 +213,9 @@ def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes
         return ["amend", study(tmp_path, (old, new)), "--out", str(folder), "--reason", "fewer controls are enough"]
 
     assert "date-leakage check by a model PASS: dated" in ran("lock", study(tmp_path), "--out", folder)
-    assert main(amend("cell_a = 3", "cell_a = 2")) == 0
+    ran(*amend("cell_a = 3", "cell_a = 2"))
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
-    assert main(["judge", str(folder)]) == 0
+    ran("judge", folder)
     assert store_of(folder).rows(JUDGMENTS) == 2 * 35
     assert "the asking has begun" in refused(*amend("cell_a = 3", "cell_a = 1"))
     assert "the cycles are cut already" in refused(*amend("cycles = 4", "cycles = 5"))

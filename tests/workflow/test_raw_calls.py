@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from outline import raw_texts, read
 
-from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
 from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, raw_calls, report
@@ -85,10 +84,10 @@ def test_calls_can_be_left_out_and_a_report_twice_is_the_same_bytes(own):
     assert "<code title=" in (next(iter(folder.report.glob("judgments/[!i]*.html")))).read_text(encoding="utf-8")
 
 
-def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tasks, tmp_path):
+def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tasks, tmp_path, ran):
     """Over pairs and over single texts; a page that is made again is the same bytes."""
     judges = [word for name in ("checklist", "reader") for word in ("--judge", f"reference/{name}")]
-    assert main(["datasheet", *judges, "--tasks", str(tasks), "--no-strict", "--out", str(tmp_path)]) == 0
+    ran("datasheet", *judges, "--tasks", tasks, "--no-strict", "--out", tmp_path)
     folder = RunFolder(tmp_path)
     store = Store(folder)
     keys = {one.call_key for table in (PAIRS, POINTS) for one in store.read(table)}
@@ -102,5 +101,5 @@ def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tasks, tmp_path
         for link in links:
             path, _, anchor = link.removeprefix("../").partition("#")
             assert anchor in outlines[path].ids
-    assert main(["report", str(tmp_path)]) == 0
+    ran("report", tmp_path)
     assert {path: path.read_text(encoding="utf-8") for path in folder.report.rglob("*.html")} == pages

@@ -15,7 +15,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import assaymark
-from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.records import Measurement
 from assaymark.workflow import RunFolder, open_checked
@@ -183,15 +182,15 @@ def test_what_is_said_of_real_systems_has_its_evidence_and_scope(real, answers):
         assert levels[high, "Korean"] < levels[low, "Korean"]
 
 
-def test_the_folder_is_whole_and_names_no_place_of_the_machine(real):
-    assert main(["verify", str(real)]) == 0
-    assert main(["claim", "--verify", str(min((real / "certificates").iterdir()))]) == 0
+def test_the_folder_is_whole_and_names_no_place_of_the_machine(real, ran):
+    ran("verify", real)
+    ran("claim", "--verify", min((real / "certificates").iterdir()))
     for path in real.rglob("*"):
         assert not path.is_file() or str(PACKAGE).encode() not in path.read_bytes()
     named = {"--pairs": real / "orders.parquet", "--map": "dimension=language", "--study": PACKAGE / "plan.toml",
              "--out": real.parent / "again"}  # fmt: skip
     words = [str(part) for both in named.items() for part in both]
-    assert main(["check", str(real / "grades.parquet"), *words]) == 0
+    ran("check", real / "grades.parquet", *words)
     found = [json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))["verdicts"]
              for folder in (real, named["--out"])]  # fmt: skip
     assert found[0] == found[1]

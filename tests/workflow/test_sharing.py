@@ -127,19 +127,19 @@ def test_a_second_plan_in_the_same_database_is_refused_before_it_plans_anything(
     assert "holds the calls of another plan" in refused("worker", tmp_path / "other")
 
 
-def test_folders_of_one_plan_that_share_a_database_have_one_lock(hosted, tmp_path):
+def test_folders_of_one_plan_that_share_a_database_have_one_lock(hosted, tmp_path, ran):
     folder, url = hosted
-    assert main(["run", str(folder.parent / "study.toml"), "--out", str(tmp_path / "other"), "--ledger", url]) == 0
+    ran("run", folder.parent / "study.toml", "--out", tmp_path / "other", "--ledger", url)
     assert (tmp_path / "other" / "study.lock").read_bytes() == (folder / "study.lock").read_bytes()
     found = verify_run(RunFolder(tmp_path / "other"))
     assert found.differences == ()
     assert any("not sealed: a database never is" in one for one in found.notes)
 
 
-def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, refused):
+def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, refused, ran):
     with Ledger.open(database):
         pass
-    assert main(["worker", "--ledger", database]) == 0
+    ran("worker", "--ledger", database)
     with Ledger.open(database) as ledger:
         ledger.plan([CallSpec(model="openai/m", messages=(), template="")])
     err = refused("worker", "--ledger", database)

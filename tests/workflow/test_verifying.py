@@ -100,11 +100,11 @@ def test_a_lock_that_was_taken_away_is_missed_and_comes_back_as_it_was(run, tmp_
     assert differing(run) == []
 
 
-def test_an_amended_lock_is_the_one_that_the_ledger_knows(run, tmp_path):
+def test_an_amended_lock_is_the_one_that_the_ledger_knows(run, tmp_path, ran):
     changed = tmp_path / "changed.toml"
     changed.write_text(STUDY.read_text().replace('title = "', 'title = "Again: ', 1))
     before = (run / "study.lock").read_bytes()
-    assert main(["amend", str(changed), "--out", str(run), "--reason", "a better title"]) == 0
+    ran("amend", changed, "--out", run, "--reason", "a better title")
     assert differing(run) == []
     (made,) = (run / "amendments").iterdir()
     made.write_text(made.read_text().replace("better", "bitter"))

@@ -371,11 +371,10 @@ def report(
         return
     folder = folders[0]
     try:
-        if folder.check.is_file():
-            checked = workflow.open_checked(folder)
-            tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
-            return
         match workflow.kind_of(folder):
+            case "table":
+                checked = workflow.open_checked(folder)
+                tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
             case "portbench":
                 with working(opts.WHOLE):
                     done = workflow.bench_report(folder, calls, language)

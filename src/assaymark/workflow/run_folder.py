@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from assaymark import __version__
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign_format
@@ -193,8 +193,10 @@ def read_json(path: Path, noun: str) -> JSON:
         raise LedgerError(f"{path}: this {noun} is damaged at line {exc.lineno} ({exc.msg})") from None
 
 
-def kind_of(folder: RunFolder) -> SiteKind:
-    """Return the kind of run in a folder; "study" by default."""
+def kind_of(folder: RunFolder) -> SiteKind | Literal["table"]:
+    """Return the kind of run in a folder, or that it is of a checked table; "study" by default."""
+    if folder.check.is_file():
+        return "table"
     form = str(read_lock(folder).get("format"))
     if "benchmark" in form or "season" in form:
         return "portbench" if "benchmark" in form else "season"

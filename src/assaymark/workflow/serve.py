@@ -316,11 +316,11 @@ def join_runs(
 
 def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
-    if folder.check.is_file():
-        run = open_checked(folder).run
-        return sites.study_entry(run), lambda out, site: runs.replace_files(out, each_page(run, site))
     read = None if calls == "none" else ask.calls_of(folder)
     match runs.kind_of(folder):
+        case "table":
+            run = open_checked(folder).run
+            return sites.study_entry(run), lambda out, site: runs.replace_files(out, each_page(run, site))
         case "portbench":
             from assaymark.report.portbench import each_benchmark_page
             from assaymark.workflow.tracks.benchmark import decide_bench
