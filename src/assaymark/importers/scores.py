@@ -482,8 +482,10 @@ class _TableParser(RoleTable):
         owners = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in scored.agents}
         nameless = [name for name, maker in owners.items() if not maker]
         if nameless and len(nameless) < len(owners):
-            without = "without it self-preference is not tested (--family AGENT=MAKER names it)"
-            self.filled.append(f"no maker is known for {abridge(nameless)}; {without}")
+            self.filled.append(
+                f"no maker is known for {abridge(nameless)}; "
+                "without it self-preference is not tested (--family AGENT=MAKER names it)"
+            )
         if not nameless:
             columns["agent_family"] = names(
                 [family_of(str(owners[name])).translate(NAMES) for name in scored.agents], scored.agent
