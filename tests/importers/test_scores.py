@@ -84,6 +84,8 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      "  line 26, score: text in a column of scores (got 'good grief'); correct it, or leave the cell empty",
      "  line 27, agent: is empty; each row needs its agent", "  line 28, judge: is empty; each row needs its judge",
      "  line 29, score: 9 lies outside 1..5; scores run from 3 to 9 (correct it, or declare another scale)"]),
+    "names that other tools write for empty cells": (text([*GOOD, ("q2", "NaN", "gpt-4o", 4), ("q3", "ash",
+     "<NA>", 4)]), SCALE, ["line 26, agent: is 'NaN'; each row needs its agent", "line 27, judge: is '<NA>'; each"]),
     "families, trials, words and scale at once": (text([(*row, "openai" if k % 3 else "meta", 1) for k,
      row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD, (*GOOD[0][:3], 5)])],
      f"{HEAD},family,trial"), SCALE, ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"]),

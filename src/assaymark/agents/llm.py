@@ -322,7 +322,7 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
     answer: dict[str, JSON] = {
         "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
     }  # fmt: skip
-    schema = Text.of(json.dumps(p.object_schema(answer), indent=1))
+    schema = Text.of(p.schema_text(answer))
     messages = (Message("system", (question,)), prompt_of(context))
     return CallSpec(model, messages, template=question.sha256, seed=seed, schema=schema)
 

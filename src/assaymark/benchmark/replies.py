@@ -20,7 +20,7 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext, is_outside
 from assaymark.market import Listing
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting import PromptTemplate, Rejected, brief, fence, prompt_template, row, strict_json
+from assaymark.prompting import PromptTemplate, Rejected, brief, fence, object_schema, prompt_template, row, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
 
@@ -423,16 +423,11 @@ def stage_texts() -> dict[str, str]:
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
     """Return the JSON schema of a reply, in the subset that providers with structured output accept."""
-
-    def holding(properties: dict[str, JSON]) -> dict[str, JSON]:
-        required: list[JSON] = [*properties]
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
     word: dict[str, JSON] = {"type": "string"}
     value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
     key, column = FORMS[stage]
-    rows: dict[str, JSON] = {"type": "array", "items": holding({TICKER: word, column: value})}
-    return holding({key: rows, "rationale": word})
+    rows: dict[str, JSON] = {"type": "array", "items": object_schema({TICKER: word, column: value})}
+    return object_schema({key: rows, "rationale": word})
 
 
 @cache

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model
 
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, is_about
@@ -183,9 +183,15 @@ class _SeasonCertificate(_CertificateHead):
     tables: _Entries
 
 
+def _square(table: list[list[int]]) -> list[list[int]]:
+    if not table or any(len(row) != len(table) for row in table):
+        raise ValueError("must be a square of counts")
+    return table
+
+
 _KINDS: Final[Mapping[str, Any]] = {
     "pairs": dict[str, float | None],
-    "tables": dict[str, list[list[_Count]]],
+    "tables": dict[str, Annotated[list[list[_Count]], AfterValidator(_square)]],
     "ratings": dict[str, Annotated[list[_Sum], Field(min_length=4, max_length=4)]],
     "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
     "coefficient": Literal["kappa", "icc", "alpha"],
@@ -219,8 +225,10 @@ _KINDS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
 }
 
-_DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
-_DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
+_Detail: type[BaseModel] = create_model(  # type: ignore[call-overload]  # fields of a table
+    "_Detail", **{name: (kind, None) for name, kind in _KINDS.items()}
+)
+_CellDetail: type[BaseModel] = create_model("_CellDetail", __base__=_Detail, p=(dict[str, _Probability], None))
 _FIXED: Final = ("value", "low", "high", "level", "n", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
@@ -386,18 +394,10 @@ def _parse_measurement(entry: Mapping[str, JSON], section: str, at: str) -> tupl
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{at}.{key}", "is missing") for key in needed if key not in detail]
-    for key, form in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
-        if key in detail:
-            place = f"{at}.{key}"
-            try:
-                form.validate_json(canonical_json(detail[key]), strict=True)
-            except ValidationError as exc:
-                wrong = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
-            else:
-                tables = detail[key].items() if key == "tables" else ()
-                wrong = [(f"{place}.{name}", "must be a square of counts") for name, cells in tables
-                         if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
-            problems += [Problem(*problem) for problem in wrong]
+    try:
+        (_CellDetail if name == "cell.agreement" else _Detail).model_validate_json(canonical_json(detail), strict=True)
+    except ValidationError as exc:
+        problems += [Problem(f"{at}.{problem.where}", problem.what) for problem in problems_of(exc)]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{at}.slopes", "must be as many as gaps and covariates"))

@@ -16,7 +16,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchRefused, BatchState, RemoteBatches, lane_of
-from assaymark.engine.rate_limits import check_options, provider_of
+from assaymark.engine.rate_limits import RESUME, check_options, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -400,7 +400,7 @@ class BatchRun:
             self._say(f"{_model(batch)}: {exc}; checking again in {self._terms.poll_s:g} s")
 
     def _halt(self, endpoint: str, reason: str) -> None:
-        line = f"{reason}; every reply so far is kept; run the same command to resume"
+        line = f"{reason}; {RESUME}"
         if self.halted.setdefault(endpoint, line) is line:
             self._say(line)
 

@@ -535,11 +535,7 @@ _LAST_NUMBERS = (
     .where(among(schema.attempts.c.key))
     .group_by(schema.attempts.c.key)
 )
-_END_ATTEMPT = (
-    sa.update(schema.attempts)
-    .where(schema.attempts.c.key == sa.bindparam("at_key"), schema.attempts.c.number == sa.bindparam("at_number"))
-    .values({name: sa.bindparam(name) for name in ("ended_at", "outcome", "error", "seal")})
-)
+_END_ATTEMPT = schema.change_of(schema.attempts)
 _NEW_ATTEMPT = sa.insert(schema.attempts)
 _NEW_REPLY = sa.insert(schema.replies)
 _LOCK = (

@@ -67,11 +67,7 @@ _ANSWERED_MEMBERS = (
     .join(schema.replies, sa.and_(_C.c.key == schema.replies.c.key, _C.c.number == schema.replies.c.number))
     .where(among(_C.c.key))
 )
-_CHANGE = (
-    sa.update(_B)
-    .where(_B.c.label == sa.bindparam("at_label"))
-    .values({name: sa.bindparam(name) for name in ("status", "remote", "certain", "ended_at", "note", "seal")})
-)
+_CHANGE = schema.change_of(_B)
 _NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
 
 
@@ -190,7 +186,7 @@ class BatchStore:
         with self._store.writing() as connection:
             changed = replace(changed, ended_at=self._store.now(connection) if end else None)
             row = _batch_row(changed)
-            values = {name: value for name, value in row.items() if name not in ("label", "lane", "begun_at")}
+            values = {name: row[name] for name in schema.CHANGING[_B]}
             database.execute_many(connection, _CHANGE, [{"at_label": label, **values}])
         return changed
 
@@ -225,11 +221,6 @@ _NOTE: Final = "seal"
 _RECORD: Final = (
     schema.objects, schema.calls, schema.attempts, schema.replies, schema.sources, *schema.ALL, chunk_book.chunks,
 )  # fmt: skip
-_CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
-    schema.attempts: ("ended_at", "outcome", "error", "seal"),
-    schema.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
-}
-"""The columns of each table that change after a row was written; only the seal of the row itself covers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +257,7 @@ def _checksum(connection: sa.Connection, table: sa.Table, before: _Sum, last: in
     """Return ``before`` extended by the rows of a table after it, up to row ``last``."""
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
-    changing = _CHANGING.get(table, ())
+    changing = schema.CHANGING.get(table, ())
     names = [col.name for col in table.c if col.name not in changing and not isinstance(col.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of SQLAlchemy Core cost more than their digests.

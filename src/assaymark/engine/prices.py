@@ -34,7 +34,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 ASSUMED_OUTPUT_TOKENS: Final = 1000
 """The length of a reply that an estimate assumes if the call sets no ``max_tokens``, the same for every provider."""
 
-_SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
+SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
 """The ``max_tokens`` that is sent to a provider whose API requires it, if the call sets none."""
 
 FRAME_TOKENS: Final = 500
@@ -233,7 +233,7 @@ def costs_nothing(model: str) -> bool:
 def _most_tokens(call: CallSpec) -> tuple[int, int]:
     """The maximum numbers of input and output tokens of a call; output is an assumption if no limit is sent."""
     size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
-    unset = _SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
+    unset = SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
     return size + FRAME_TOKENS, call.output_tokens(unset)
 
 

@@ -105,7 +105,8 @@ def reserve(
     return granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10
 
 
-KEPT = "stopped asking it; every reply so far is kept; run the same command to resume"
+RESUME: Final = "every reply so far is kept; run the same command to resume"
+KEPT: Final = f"stopped asking it; {RESUME}"
 _WITH_ADDRESS = ("http", "https")
 _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")

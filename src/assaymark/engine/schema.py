@@ -116,11 +116,6 @@ windows = Table(
 )
 
 
-def among(column: Column[str]) -> sa.ColumnElement[bool]:
-    """The condition that a column is one of the keys of a query (``:keys``)."""
-    return column.in_(sa.bindparam("keys", expanding=True))
-
-
 def sealed(table: Table, *fields: str | int | float | None) -> dict[str, Any]:
     """Return the row of a table whose last column is the seal over the others."""
     return dict(zip(table.c.keys(), (*fields, seal(*fields)), strict=True))
@@ -165,6 +160,24 @@ batch_calls = Table(
 
 ALL = (batches, batch_calls)
 """The two tables of batches."""
+
+CHANGING: Mapping[Table, tuple[str, ...]] = {
+    attempts: ("ended_at", "outcome", "error", "seal"),
+    batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
+}
+"""The columns of each table that change after a row was written; only the seal of the row itself covers them."""
+
+
+def change_of(table: Table) -> sa.Update:
+    """Return the update of the columns that change in a row; a column of its key has the parameter ``at_NAME``."""
+    where = [column == sa.bindparam(f"at_{column.name}") for column in table.primary_key]
+    return sa.update(table).where(*where).values({name: sa.bindparam(name) for name in CHANGING[table]})
+
+
+def among(column: Column[str]) -> sa.ColumnElement[bool]:
+    """The condition that a column is one of the keys of a query (``:keys``)."""
+    return column.in_(sa.bindparam("keys", expanding=True))
+
 
 Outcome = Literal["replied", "failed", "timeout", "defect", "superseded", "lost"]
 Row = sa.RowMapping

@@ -262,7 +262,7 @@ class LogLine(read.StrictModel):
     """One step of one agent. ``rationale`` is its last message, ``timestamps`` are those of messages, without zone."""
 
     track: str
-    model: Annotated[str, Field(pattern=read.NAME)]
+    model: read.Name
     step: str
     rationale: str | None
     n_messages: Annotated[int, Field(ge=0)]

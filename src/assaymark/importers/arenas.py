@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 import assaymark.records as records
 from assaymark.errors import InputError
 from assaymark.importers import read, report
+from assaymark.importers.read import Name
 from assaymark.rows import unpack
 
 NOF1: Final = records.Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
@@ -47,7 +48,6 @@ class _ArenaModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
-Name = Annotated[str, Field(pattern=read.NAME)]
 Positive = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 

@@ -21,9 +21,6 @@ CLOCK_CONFLICT: Final = "clock-conflict"
 """Flag of a call that started before the cutoff of its context: one of the two times is wrong."""
 
 
-Name = Annotated[str, Field(pattern=read.NAME)]
-
-
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -41,7 +38,7 @@ class Call(read.StrictModel):
     output_tokens: Count | None
     reasoning_tokens: Count | None
     total_tokens: Count | None
-    raw_response_sha256: Annotated[str, Field(pattern=read.SHA256)]
+    raw_response_sha256: read.Sha256
     validation_status: Literal["valid"]
 
 
@@ -57,7 +54,7 @@ class Resolved(read.StrictModel):
 class Holding(read.StrictModel):
     """One holding of a portfolio; the last three fields exist from v2 on."""
 
-    option_id: Name
+    option_id: read.Name
     allocation_pct: Percent
     rationale: str
     expected_return_pct: float | None = None
@@ -68,7 +65,7 @@ class Holding(read.StrictModel):
 class Candidate(read.StrictModel):
     """One row of the v2 candidate ledger: an option that the agent considered, and selected or rejected."""
 
-    option_id: Name
+    option_id: read.Name
     decision: Literal["selected", "rejected"]
     evidence: list[str]
     continuation_case: str
@@ -83,7 +80,7 @@ class Candidate(read.StrictModel):
 class Assessment(read.StrictModel):
     """One v3 candidate assessment: the agent's ranks, probabilities and evidence."""
 
-    option_id: Name
+    option_id: read.Name
     rank: Positive
     mechanism: str
     recent_return_interpretation: str
@@ -121,8 +118,8 @@ class Submission(read.StrictModel):
     """Fields common to all four submission formats."""
 
     round_id: str
-    model_id: Name
-    provider: Name
+    model_id: read.Name
+    provider: read.Name
     mode: str
     run_type: str
     is_official_score: bool
@@ -138,7 +135,7 @@ class Submission(read.StrictModel):
 class OptionSubmission(Submission):
     """The first format: the whole portfolio in one option."""
 
-    selected_option_id: Name
+    selected_option_id: read.Name
     metadata: read.StrictModel
 
 
@@ -178,7 +175,7 @@ class Record(read.StrictModel, Generic[S]):
     """One line of the decisions file."""
 
     round_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=120)]
-    run_id: Name
+    run_id: read.Name
     path: str
     submission: S
     call: Call

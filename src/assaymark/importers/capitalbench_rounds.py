@@ -16,8 +16,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from assaymark.errors import Problem
 from assaymark.importers.read import (
-    SHA256,
     Progress,
+    Sha256,
     ShapeError,
     StrictModel,
     as_model,
@@ -452,7 +452,7 @@ class _HashList(StrictModel):
     """The hashes of a round's frozen files by path."""
 
     algorithm: Annotated[str, Field(pattern="^sha256$")]
-    files: dict[str, Annotated[str, Field(pattern=SHA256)]]
+    files: dict[str, Sha256]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 
 NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
 SHA256 = r"^[0-9a-f]{64}$"
+Name = Annotated[str, Field(pattern=NAME)]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
 _PATTERNS: Final = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)

@@ -80,6 +80,7 @@ ROLES: Final = (*SYNONYMS, *_EXACT)
 _OPTIONAL: Final = ("dimension", "trial", "family", "agent_family", "length", "text", "order")
 _OF_PAIRS: Final = ("agent_a", "agent_b", "winner", "order", "order_1", "order_2")
 _MISSING: Final = ("", "nan", "na", "n/a", "n.a.", "#n/a", "<na>", "null", "none", "-", "–", "—")
+_NO_NAMES: Final = ("nan", "<na>", "#n/a")  # others, such as "none", may be names
 _EMPTY: Final = "; correct it, or leave the cell empty where there is no score"
 _COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL: Final = r"^[+-]?\d+,(\d{1,2}|\d{4,})$"
@@ -244,10 +245,14 @@ class RoleTable:
         return texts.tolist(), place[codes]
 
     def refuse_empty(self, role: str, words: Sequence[str], codes: Ints, rows: Ints) -> None:
-        """Note the rows with an empty cell in a role's column."""
-        if "" in words:
-            empty = np.unique(rows[codes == words.index("")])
-            self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
+        """Note the rows with an empty cell in a role's column, or with what other tools write for one."""
+        unnamed = {code: repr(word) if word else "empty" for code, word in enumerate(words)
+                   if word.lower() in ("", *_NO_NAMES)}  # fmt: skip
+        bad = np.isin(codes, [*unnamed])
+        found = {row: unnamed[code] for row, code in zip(rows[bad].tolist(), codes[bad].tolist(), strict=True)}
+        needed = f"each row needs its {role}"
+        self.problems.rows(np.array(sorted(found), dtype=np.int64),
+                           lambda row: (self.at(row, role), f"is {found[row]}; {needed}"))  # fmt: skip
 
     def judge_of_rows(self) -> tuple[list[str], Ints]:
         """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
@@ -346,6 +351,11 @@ class RoleTable:
             message += "; write it with a decimal point, or without a comma in thousands" if word == "," else _EMPTY
             self.problems.add(self.at(row, name), message, row, f"text in {name}")
         return values.copy()
+
+
+def normalise(text: str) -> str:
+    """Normalise a name or word: lower case, with spaces and dashes as underscores."""
+    return _JOINTS.sub("_", text.strip().lower())
 
 
 def in_english(name: str) -> str:

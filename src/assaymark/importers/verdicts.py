@@ -20,15 +20,13 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
-from assaymark.importers.read import ShapeError, as_model
+from assaymark.importers.read import Column, ShapeError, as_model
 from assaymark.importers.report import TableProblems
-from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, abridge, encode, in_english, swap_masks
+from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, abridge, encode, in_english, normalise, swap_masks
 from assaymark.importers.tables import FileRows, read_rows
 from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, combine_codes, dense, sorted_codes
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
-
-Column = Annotated[str, Field(min_length=1)]
 
 _SLOTS: Final = (
     ("slot1_model", "slot2_model"), ("slot_1", "slot_2"), ("slot1", "slot2"), ("slot1_content", "slot2_content"),
@@ -64,7 +62,6 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
 VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
 """Verdict of each known word."""
 _BAND: Final = r"^-?\d*\.?\d+(\.\.-?\d*\.?\d+)?$"
-_JOINTS: Final = re.compile(r"[ -]+")
 ORDERS: Final = frozenset({"order_1", "order_2"})
 """Fields of two verdicts in one row."""
 
@@ -201,11 +198,6 @@ def has_column(rows: FileRows, column: str, field: str, findings: TableProblems)
         findings.add(field, exc.problems[0].what)
         return False
     return True
-
-
-def normalise(text: str) -> str:
-    """Normalise a name: lower case, with spaces and dashes as underscores."""
-    return _JOINTS.sub("_", text.strip().lower())
 
 
 _TRIAL: Final = re.compile(r"(\d{1,9})(?:\.0*)?", re.ASCII)

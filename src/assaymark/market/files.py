@@ -45,7 +45,7 @@ def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list
     times[row, column] = known_at
     for name, table in tables.items():
         table[row, column] = bars.columns[name]
-    problems = [Problem(finding.where, finding.what) for finding in price_findings(days, ids, tables["close"])]
+    problems: list[Problem] = [*price_findings(days, ids, tables["close"])]
     problems += [Problem(name, "has no price at all") for name in bars.empty]
     counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
     refused = [Problem(f"{key}, {day}", "the bar is there more than once") for (key, day), n in counts.items() if n > 1]
@@ -212,15 +212,14 @@ def snapshot_from_file(
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [listing.asset_class for listing in history.listings]
     findings = price_findings(history.days, listed, history.bars["close"], groups)
-    wrong = [Problem(finding.where, finding.what) for finding in findings if finding.kind == "sign"]
+    wrong: list[Problem] = [finding for finding in findings if finding.kind == "sign"]
     names, event = bars.columns["instrument"], bars.columns["event_date"]
     for kind in (field for field in ("open", "high", "low") if field in bars.columns):  # orders fill at opens
         prices = bars.columns[kind]
         wrong += [Problem(f"{names[at]}, {event[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
                   for at in np.flatnonzero(prices <= 0).tolist()]  # fmt: skip
     # PortBench fills gaps forward before it writes the file, so only its last day can be incomplete.
-    wrong += [Problem(finding.where, finding.what) for finding in findings
-              if finding.kind == "half day" and (not bars.portbench or finding.where == last)]  # fmt: skip
+    wrong += [one for one in findings if one.kind == "half day" and (not bars.portbench or one.where == last)]
     if wrong:
         raise InputError(path.name, wrong)
     return snapshot

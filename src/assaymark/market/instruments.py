@@ -260,12 +260,10 @@ FindingKind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "retur
 
 
 @dataclass(frozen=True, slots=True)
-class PriceFinding:
-    """One possible error in a price table: kind, place, description, length in days (0 if none) and column."""
+class PriceFinding(Problem):
+    """One possible error in a price table, with its kind, its length in days (0 if none) and its column."""
 
     kind: FindingKind
-    where: str
-    what: str
     days: int = 0
     column: int = -1
 
@@ -276,36 +274,36 @@ def price_findings(
     """Return all possible errors in a table of closes; ``groups`` (such as classes) for incomplete days."""
     findings: list[PriceFinding] = []
     unique, times = np.unique(days, return_counts=True)
-    findings += [PriceFinding("order", str(day), "the day is in the table more than once") for day in unique[times > 1]]
+    findings += [PriceFinding(str(day), "the day is in the table more than once", "order") for day in unique[times > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
-        findings.append(PriceFinding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
+        findings.append(PriceFinding(str(days[row + 1]), f"comes after {days[row]}: days must increase", "order"))
     for name in duplicates(ids):
-        findings.append(PriceFinding("order", name, "the instrument is in the table more than once"))
+        findings.append(PriceFinding(name, "the instrument is in the table more than once", "order"))
     for column, name in enumerate(ids):
         there = np.flatnonzero(np.isfinite(closes[:, column]))
         if not there.size:
-            findings.append(PriceFinding("empty", name, "has no price at all", 0, column))
+            findings.append(PriceFinding(name, "has no price at all", "empty", 0, column))
             continue
         for row in np.flatnonzero(closes[:, column] <= 0):
             text = f"a price must be positive (got {closes[row, column]:g})"
-            findings.append(PriceFinding("sign", f"{name}, {days[row]}", text, 0, column))
+            findings.append(PriceFinding(f"{name}, {days[row]}", text, "sign", 0, column))
         holes = np.diff(there) - 1
         for place in np.flatnonzero(holes > GAP_LIMIT):
             text = f"{holes[place]} days in a row are missing (up to {GAP_LIMIT} are carried)"
-            findings.append(PriceFinding("gap", f"{name}, {days[there[place] + 1]}", text, int(holes[place]), column))
+            findings.append(PriceFinding(f"{name}, {days[there[place] + 1]}", text, "gap", int(holes[place]), column))
         if (behind := days.size - 1 - int(there[-1])) > GAP_LIMIT:
             text = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
-            findings.append(PriceFinding("stale", name, text, behind, column))
+            findings.append(PriceFinding(name, text, "stale", behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
             if (length := stop - start) >= _FROZEN_DAYS:
                 text = f"is frozen: {length} equal closes in a row"
-                findings.append(PriceFinding("frozen", f"{name}, {days[there[start]]}", text, length, column))
+                findings.append(PriceFinding(f"{name}, {days[there[start]]}", text, "frozen", length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
         for place in np.flatnonzero((moves > _JUMP) | (moves < -_FALL)):
             text = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
-            findings.append(PriceFinding("return", f"{name}, {days[there[place + 1]]}", text, 0, column))
+            findings.append(PriceFinding(f"{name}, {days[there[place + 1]]}", text, "return", 0, column))
     # Days on which many instruments of a group are missing that trade before and after: an incomplete download
     rows = np.arange(days.size)[:, None]
     for kind in list(dict.fromkeys(groups or ())) or [None]:
@@ -317,7 +315,7 @@ def price_findings(
         expected, present = due.sum(axis=1), priced.sum(axis=1)
         for row in np.flatnonzero((present > 0) & (present < _HALF_DAY * expected)):
             text = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
-            findings.append(PriceFinding("half day", str(days[row]), text))
+            findings.append(PriceFinding(str(days[row]), text, "half day"))
     return findings
 
 

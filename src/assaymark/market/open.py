@@ -56,7 +56,7 @@ def condition(history: History) -> QualityReport:
                 continue
         light = finding.kind == "gap" and finding.days <= LONG_GAP
         light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"
-        (notes if light else problems).append(Problem(finding.where, finding.what))
+        (notes if light else problems).append(finding)
     there, filings = np.isfinite(bars["close"]), history.fundamentals.places
     wrong = []
     for edge, way, sign in (("high", "below", 1.0), ("low", "above", -1.0)):

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.metrology.analysis import analyse, analyse_orders
+    from assaymark.metrology.analysis import (
+        analyse, analyse as analyse_sums, analyse_orders,  # noqa: F401  # its name in 0.1
+    )  # fmt: skip
     from assaymark.metrology.bootstrap import (
         Interval, all_resamples, block_length, bootstrap_kappa, daily_excess, intraclass, jackknife_kappa,
         percentile_ends, sharpe_ratios, wilson,

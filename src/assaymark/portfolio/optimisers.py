@@ -22,7 +22,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Weights from an optimiser, with its status and its residual.
+    """Weights from an optimiser, with the method, its status and its residual.
 
     Attributes
     ----------
@@ -34,11 +34,17 @@ class Solution:
         Largest violation of the optimality conditions, without unit: for the quadratic problems relative to the
         largest ratio of target to volatility, for equal risk contribution the largest distance of a risk share times
         n_assets from 1. None where no conditions apply (a closed form, a corner, a fallback).
+    iterations : int
+        Steps of the solver.
+    method : str
+        The algorithm.
     """
 
     weights: Floats
     status: Status
-    residual: float | None = None
+    residual: float | None
+    iterations: int
+    method: str
 
     def __post_init__(self) -> None:
         self.weights.flags.writeable = False
@@ -66,6 +72,7 @@ class Minimum:
     point: Floats
     bounded: bool
     residual: float
+    iterations: int
 
 
 class Support:
@@ -128,17 +135,17 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
     barred = np.zeros(n, dtype=np.bool_)
     most = 50 * n if limit is None else limit
     lowest, stalled = 0.0, 0
-    for _ in range(most):
+    for iteration in range(most):
         slope = b - matrix @ y
         slope[support.held] = -np.inf
         slope[barred] = -np.inf
         j = int(np.argmax(slope))
         # Where the amounts are large (almost no risk), rounding alone makes slopes, and the search would cycle.
         if slope[j] <= _EPS * max(1e4, 64 * float(y.sum())) or stalled > n:
-            return _refine(support, y, b, scale)
+            return _refine(support, y, b, scale, iteration)
         ray = _enter(support, y, j, float(slope[j]))
         if ray is not None:
-            return Minimum(ray, False, float(np.abs(matrix @ ray).max()))
+            return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
         # Move to the minimiser over the held assets; drop every asset whose weight would turn negative on the way.
         while support.held.size:
             active = support.held
@@ -194,7 +201,7 @@ def _enter(support: Support, y: Floats, j: int, slope: float) -> Floats | None:
     return None
 
 
-def _refine(support: Support, y: Floats, b: Floats, scale: float) -> Minimum:
+def _refine(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
     """Return the minimiser after one step of iterative refinement, with its violation of the optimality conditions."""
     active = support.held
     better = y[active] + support.solve(b[active] - support.matrix[active] @ y)
@@ -208,8 +215,8 @@ def _refine(support: Support, y: Floats, b: Floats, scale: float) -> Minimum:
         # Rounding only does this to amounts so large that the mix has almost no risk for its size.
         if y @ support.matrix @ y > _HEDGED * (y @ y):
             raise NotMeasurableError(f"the active set did not settle (conditions violated by {residual:.2g})")
-        return Minimum(y / y.max(), False, residual)
-    return Minimum(y * scale, True, residual)
+        return Minimum(y / y.max(), False, residual, iterations)
+    return Minimum(y * scale, True, residual, iterations)
 
 
 SLACK = 1e-9
@@ -399,10 +406,10 @@ def inverse_volatility(cov: ArrayLike) -> Solution:
     sizes = volatilities(covariance_of("inverse_volatility", cov))
     live = sizes > 0
     if not live.any():
-        return Solution(evenly(sizes.size, ~live), "zero-variance")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     weights = np.zeros(sizes.size)
     weights[live] = 1.0 / sizes[live]
-    return Solution(weights / weights.sum(), "optimal" if live.all() else "zero-variance")
+    return Solution(weights / weights.sum(), "optimal" if live.all() else "zero-variance", None, 0, "closed form")
 
 
 def equal_risk_contribution(cov: ArrayLike) -> Solution:
@@ -449,7 +456,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     sizes = volatilities(matrix)
     live = sizes > 0
     if not live.any():
-        return Solution(evenly(sizes.size, ~live), "zero-variance")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
     # The point at which x * (Cx) = 1, and its largest distance from that (infinite: no such point).
     n, absolute, error, steps = scaled.shape[0], np.abs(scaled), np.inf, _LIMIT
@@ -478,7 +485,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     weights = np.zeros(sizes.size)
     weights[live] = x / sizes[live]
     weights /= weights.sum()
-    return Solution(weights, status, None if status == "unbounded" else error)
+    return Solution(weights, status, None if status == "unbounded" else error, steps, "Newton")
 
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
@@ -493,6 +500,8 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
         raise NotMeasurableError("risk shares are undefined: the portfolio has no variance")
     return np.asarray(parts / total)
 
+
+ACTIVE_SET = "active set"
 
 _SAME = 64 * float(np.finfo(np.float64).eps)  # two assets are duplicates if they differ by rounding only
 
@@ -553,7 +562,7 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
         problems.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
     problems.raise_for_errors()
     if not mask.any():
-        return Solution(evenly(n, np.arange(n)), "empty")
+        return Solution(evenly(n, np.arange(n)), "empty", None, 0, "equal weight")
     excess = means - rf
     # A cash account that earns rf up to rounding must not look like an arbitrage.
     excess[np.abs(excess) <= 1e-12 * max(abs(rf), float(np.abs(means).max()))] = 0.0
@@ -563,12 +572,12 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
         scaled = correlations("max_sharpe", matrix[np.ix_(live, live)], sizes[live])
     riskless = mask & (sizes == 0) & (excess > 0)
     if riskless.any():
-        return Solution(evenly(n, riskless & (excess == excess[riskless].max())), "zero-variance")
+        return Solution(evenly(n, riskless & (excess == excess[riskless].max())), "zero-variance", None, 0, "corner")
     if not (excess[live] > 0).any():
         ratio = np.where(live, excess / np.where(sizes > 0, sizes, 1.0), -np.inf)
         ratio = ratio if live.any() else np.where(mask, excess, -np.inf)
         corner = np.flatnonzero(ratio == ratio.max())[:1]
-        return Solution(evenly(n, corner), "no-positive-excess")
+        return Solution(evenly(n, corner), "no-positive-excess", None, 0, "corner")
     minimum = minimise(scaled, excess[live] / sizes[live])
     return _solution(minimum, live, sizes, scaled, excess, "unbounded")
 
@@ -605,7 +614,7 @@ def min_variance(cov: ArrayLike) -> Solution:
     live = sizes > 0
     scaled = correlations("min_variance", matrix[np.ix_(live, live)], sizes[live]) if live.any() else matrix
     if not live.all():
-        return Solution(evenly(sizes.size, ~live), "zero-variance")
+        return Solution(evenly(sizes.size, ~live), "zero-variance", None, 0, "corner")
     minimum = minimise(scaled, 1.0 / sizes)
     return _solution(minimum, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
 
@@ -627,4 +636,4 @@ def _solution(
     weights = np.zeros(live.size)
     weights[live] = amounts / amounts.sum()
     status: Status = "duplicates" if shared else "optimal"
-    return Solution(weights, status if minimum.bounded else otherwise, minimum.residual)
+    return Solution(weights, status if minimum.bounded else otherwise, minimum.residual, minimum.iterations, ACTIVE_SET)

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import parse_qsl, urlsplit
+
+import provider_server
+from provider_server import ProviderServer, Receiving
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ Answer = Callable[[str, dict[str, str]], Reply]
 class Service:
     """The requests (method, path and query), and faults that precede the true answers of paths with ``at``."""
 
-    url: str
+    url: str = ""
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     faults: list[Reply] = field(default_factory=list)
     at: str = "/"
@@ -49,38 +50,22 @@ class Service:
 @contextmanager
 def serving(answer: Answer, at: str = "/") -> Iterator[Service]:
     """A service on loopback for as long as the block lasts."""
+    service = Service(at=at)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # head and body are two packets, and 40 ms apart otherwise
+    def step(handler: Receiving, _: ProviderServer) -> None:
+        parts = urlsplit(handler.received.path)
+        query = dict(parse_qsl(parts.query))
+        service.asked.append((handler.command, parts.path, query))
+        reply = service.faults.pop(0) if service.faults and service.at in parts.path else answer(parts.path, query)
+        handler.send_response(reply.status)
+        length = str(len(reply.body) + 1000 * reply.cut)
+        for name, value in {"Content-Type": reply.kind, **reply.headers, "Content-Length": length}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        if handler.command != "HEAD":
+            handler.wfile.write(reply.body)
+        handler.close_connection = handler.close_connection or reply.cut
 
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = dict(parse_qsl(parts.query))
-            service.asked.append((self.command, parts.path, query))
-            reply = service.faults.pop(0) if service.faults and service.at in parts.path else answer(parts.path, query)
-            self.send_response(reply.status)
-            for name, value in {"Content-Type": reply.kind, **reply.headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(reply.body) + 1000 * reply.cut))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(reply.body)
-            self.close_connection = self.close_connection or reply.cut
-
-        do_HEAD = do_POST = do_GET
-
-        def log_message(self, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    service = Service(f"http://127.0.0.1:{server.server_address[1]}", at=at)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with provider_server.serving(step) as server:
+        service.url = server.url
         yield service
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

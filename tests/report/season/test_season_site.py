@@ -69,17 +69,15 @@ def test_every_page_is_well_formed_small_closed_in_both_languages_and_leads_some
         assert path.removeprefix("de/") not in TOP or scripts == (2 if "data-brush" in html else 1), path
 
 
-def test_a_german_page_holds_no_english_sentence():
+def test_a_german_page_holds_no_english_text():
     english, german = catalogue("en").texts, catalogue("de").texts
-    telling = {
-        english[key]
-        for key in english
-        if len(english[key]) > 12 and "{" not in english[key] and english[key] != german[key]
-    } - set(german.values())
-    for path, html in top("eight").items():
+    telling = {text for key, text in english.items() if len(text) > 7 and "{" not in text and text != german[key]}
+    for path, html in html_of(site("eight")).items():
         if path.startswith("de/"):
             text = words(html)
-            assert not [sentence for sentence in telling if re.search(rf"\b{re.escape(sentence)}", text)], path
+            left = {one for one in telling - set(german.values()) if re.search(rf"\b{re.escape(one)}(?!\w)", text)}
+            # What a plan names is English, and so are the texts of the invented records, as one of them says.
+            assert left <= {"absolute", "replicates", "efficiency", "no answer"}, path
 
 
 # --- what is withheld -------------------------------------------------------------------------------------------------
@@ -208,7 +206,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     said_of = [one for level in season_pages.season_levels(alone)[:2] for one in (*level.claims, *level.more)]
     assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
     first, *rest = season_pages.season_levels(alone)[2].claims
-    assert (rest, first.why) == ([], (("No lead over every other agent is supported. ", False),))
+    assert (rest, first.why) == ([], (("No lead over every other agent is supported.", False),))
 
 
 def test_a_single_judge_leaves_every_rank_open_has_the_range_of_the_tier_and_a_plan_without_efficiency():

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
+from assaymark.engine.prices import SENT_OUTPUT_TOKENS
 from assaymark.engine.providers import base, batches
 from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number
 from assaymark.errors import ModelError
@@ -24,7 +25,7 @@ API_VERSION: Final = "2026-10-21"
 SAMPLING_API_VERSION: Final = "2023-06-01"
 """The previous version, in which models up to Claude 4.6 still take a temperature."""
 
-DEFAULT_MAX_TOKENS: Final = 16_000
+DEFAULT_MAX_TOKENS: Final = SENT_OUTPUT_TOKENS["anthropic"]
 """``max_tokens`` if a call sets none, since the API requires it. Reasoning tokens count towards it."""
 
 _BUDGETS: Final = (1024, 1_000_000)

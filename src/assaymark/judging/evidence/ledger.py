@@ -109,7 +109,7 @@ def audit_texts(
             if ruling is _IN_NAME:
                 continue
             state, rule, facts, row = ruling
-            if rule in _CHARGES and is_doubted(*read.pieces.adjacent_sentences(number.start)):
+            if rule in _CHARGES and is_doubted(*read.adjacent_sentences(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
             ledger.append(Evidence(
                 decision, part, kind, number.start, number.quote, number.value, number.unit,

@@ -23,7 +23,6 @@ from assaymark.judging.evidence.words import (
     NO_HORIZONS,
     SPAN_WORDS,
     UP,
-    Pieces,
     SpokenHorizons,
     Subjects,
     clause_in,
@@ -319,7 +318,10 @@ def _with_unit(number: PrintedNumber, unit: Unit, scale: float) -> PrintedNumber
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _LINE_HEAD = re.compile(r"^(?P<lead>(?:[^\w\n]|_){0,3})(?=[^\W_])", re.MULTILINE)
+# begins with a character class, because that makes the search fast
+_SENTENCE_END = re.compile(r"[.!?;\s。；！？](?:(?<=[.!?;])(?=\s|\Z)\s*|(?<=\n)\n*|(?<=[。；！？])|(?<=\s)\|\s)")
 _UNSPACED = re.compile(f"[{CJK}]")
+_WIDEST_SENTENCE = 300
 _MARGIN = 64
 _DIRECTION_REACH = 4
 _TRAIL_REACH = 4
@@ -405,38 +407,79 @@ class _NumberSentence:
 
 
 class ParsedText:
-    """One text with its numbers. Only sentences with a number are parsed, each on first use."""
+    """One text with its numbers, and its sentences and lines by position. Only sentences with a number are parsed."""
 
-    __slots__ = ("_last", "_lower", "_subjects", "headers", "numbers", "pieces", "text")
+    __slots__ = (
+        "_ends", "_heads", "_last", "_lower", "_owners", "_starts", "_subjects", "_uncut", "numbers", "text",
+    )  # fmt: skip
 
     def __init__(self, text: str, numbers: Sequence[PrintedNumber], subjects: Subjects, owner: int) -> None:
         self.text = text
         self.numbers = numbers
-        self.pieces = Pieces(text)
-        self.headers = Headers(text, subjects, owner)
         self._lower = lower_text(text)
         self._subjects = subjects
         self._last: _NumberSentence | None = None
+        self._uncut = (0, -1, 0)
+        ends = [match.span() for match in _SENTENCE_END.finditer(text)]
+        self._starts: list[int] = [0, *(stop for _, stop in ends)]
+        self._ends: list[int] = [*(start for start, _ in ends), len(text)]
+        # The subject of each line, named at its start: "GOLD: ...", "XLE (selected): ...". Later lines inherit it.
+        self._heads = [0]
+        self._owners = [owner]
+        for match in _LINE_HEAD.finditer(text):
+            named = subjects.first(text, match.end())
+            if named is not None and _HEADER_END.match(text, named.end):
+                self._heads.append(match.start("lead"))
+                self._owners.append(named.row)
+
+    def owner_at(self, position: int) -> int:
+        """Return the instrument row that the line at a position is about, -1 if it has none."""
+        return self._owners[bisect_right(self._heads, position) - 1]
+
+    def uncut(self, position: int) -> tuple[int, int]:
+        """Return the whole sentence around a position, of any length."""
+        start, stop, end = self._uncut
+        if not start <= position < stop:
+            at = bisect_right(self._starts, position) - 1
+            start, end = self._starts[at], self._ends[at]
+            stop = self._starts[at + 1] if at + 1 < len(self._starts) else len(self.text) + 1
+            self._uncut = start, stop, end
+        return start, max(end, position)
+
+    def sentence(self, position: int) -> tuple[int, int]:
+        """Return the sentence around a position, at most 300 characters to either side."""
+        start, end = self.uncut(position)
+        return max(start, position - _WIDEST_SENTENCE), min(end, position + _WIDEST_SENTENCE)
+
+    def adjacent_sentences(self, position: int) -> tuple[str, str]:
+        """Return the sentences before and after the one around a position, up to 300 adjacent characters each."""
+        at, before, after = bisect_right(self._starts, position) - 1, "", ""
+        if at:
+            before = self.text[max(self._starts[at - 1], self._ends[at - 1] - _WIDEST_SENTENCE) : self._ends[at - 1]]
+        if at + 1 < len(self._starts):
+            start = self._starts[at + 1]
+            after = self.text[start : min(self._ends[at + 1], start + _WIDEST_SENTENCE)]
+        return before, after
 
     def sentence_at(self, position: int) -> _NumberSentence:
         """Return the sentence around a position; the last result is cached."""
         last = self._last
         if last is None or not last.start <= position < last.end:
-            last = self._last = _NumberSentence(self.text, self._lower, self._subjects, *self.pieces.uncut(position))
+            last = self._last = _NumberSentence(self.text, self._lower, self._subjects, *self.uncut(position))
         return last
 
     def key(self, at: int) -> tuple[object, ...]:
         """Return the cache key of number ``at``: numbers with equal keys get equal rulings."""
         number, text = self.numbers[at], self.text
-        first, stop = self.pieces.uncut(number.start)
-        start, end = self.pieces.sentence(number.start)
+        first, stop = self.uncut(number.start)
+        start, end = self.sentence(number.start)
         before = self.numbers[at - 1].end - start if at else -1
         after = self.numbers[at + 1].start if at + 1 < len(self.numbers) else end
         return (
             text[max(first, start - _MARGIN) : min(stop, end + _MARGIN)],
             start - first if start - first < _MARGIN else _MARGIN, text[max(0, number.start - 2) : number.start],
             number.start - start, number.end - number.start, max(before, -1), min(after, end) - start,
-            self.headers.row_at(number.start), number.unit, number.value, number.step, number.bare,
+            self.owner_at(number.start), number.unit, number.value, number.step, number.bare,
         )  # fmt: skip
 
     def around(self, at: int) -> NumberContext | None:
@@ -449,7 +492,7 @@ class ParsedText:
             last = bisect_right(starts, number.start) - 1
             if last >= 0 and number.end <= mentions[last].end:
                 return None
-        window = self.pieces.sentence(number.start)
+        window = self.sentence(number.start)
         clause = left, right = clause_in(sentence.breaks, number.start, number.end, window)
         # The clause ends at the neighbouring numbers, unless only a dash or slash separates them from this one.
         if at and numbers[at - 1].end > left and not _JOINED.match(text, numbers[at - 1].end, number.start):
@@ -474,7 +517,7 @@ class ParsedText:
             nearest = bisect_left(starts, number.start) - 1
             if nearest >= 0 and starts[nearest] >= window[0]:
                 rows = (mentions[nearest].row,)
-        default = self.headers.row_at(number.start)
+        default = self.owner_at(number.start)
         rows = rows if default < 0 or default in rows else (*rows, default)
         horizons = frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
         horizons |= sentence.spoken.within(left, right)
@@ -519,22 +562,3 @@ def _direction(number: PrintedNumber, lead: Sequence[str], trail: Sequence[str])
         if word in UP:
             return 1
     return 0
-
-
-class Headers:
-    """The subject of each line, named at its start: ``GOLD: ...``, ``XLE (selected): ...``. Later lines inherit it."""
-
-    __slots__ = ("_rows", "_starts")
-
-    def __init__(self, text: str, subjects: Subjects, owner: int) -> None:
-        self._starts = [0]
-        self._rows = [owner]
-        for match in _LINE_HEAD.finditer(text):
-            named = subjects.first(text, match.end())
-            if named is not None and _HEADER_END.match(text, named.end):
-                self._starts.append(match.start("lead"))
-                self._rows.append(named.row)
-
-    def row_at(self, position: int) -> int:
-        """Return the instrument row of the line at a position, -1 if it has none."""
-        return self._rows[bisect_right(self._starts, position) - 1]

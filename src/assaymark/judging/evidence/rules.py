@@ -75,7 +75,7 @@ def is_plain_statement(material: ContextIndex, around: NumberContext, label: Fie
     """Return True if the sentence around a number only states that this field of the subject equals the number."""
     read, (start, end), (left, right) = around.read, around.sentence, around.clause
     text = read.text
-    if read.pieces.uncut(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
+    if read.uncut(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
     # Only the words of a horizon may follow the number.
     if not all(word in _BEHIND or word in _WINDOW or word in _SPAN or word[0].isdigit() for word in around.trail):

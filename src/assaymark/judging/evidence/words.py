@@ -34,8 +34,6 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 
 # a run of one of these scripts is a separate word, so that an adjacent Latin name or figure is not merged with it
 _TOKEN = re.compile(rf"[^\W_{CJK}]+(?:&[^\W_{CJK}]+)*|[{CJK}]+")
-# each begins with a character class, because that makes the search fast
-_SENTENCE_END = re.compile(r"[.!?;\s。；！？](?:(?<=[.!?;])(?=\s|\Z)\s*|(?<=\n)\n*|(?<=[。；！？])|(?<=\s)\|\s)")
 _HORIZON = re.compile(r"([0-9]{1,4})([a-z]+)\Z")
 _SPACED_HORIZON = re.compile(
     r"(?<![A-Za-z0-9.,])([0-9]{1,4}|[A-Za-z]{3,9})[ \-](?:trading[ \-])?"
@@ -55,7 +53,6 @@ _WIDE |= {ord(wide): ord(narrow) for wide, narrow in zip("％．＋－＄＆", "
 _WIDE_ANY = re.compile(f"[{''.join(map(chr, _WIDE))}]")
 _WIDE_COMMA = re.compile("(?<=[0-9０-９])，(?=[０-９]{3})")
 _SPAN_LETTERS = ("d", "w", "m", "y")
-_WIDEST_SENTENCE = 300
 _WIDEST_CLAUSE = 120
 _LONGEST_WORD = 40
 _NONE: frozenset[str] = frozenset()
@@ -181,48 +178,6 @@ def is_content(word: str) -> bool:
     if word[:1].isdigit():
         return word[-1:] == "y" and is_horizon(word)
     return len(word) > 1 and word not in STOP
-
-
-class Pieces:
-    """A text split into sentences, looked up by position."""
-
-    __slots__ = ("_ends", "_last", "_starts", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._last = (0, -1, 0)
-        self._starts: list[int] = [0]
-        self._ends: list[int] = []
-        for match in _SENTENCE_END.finditer(text):
-            self._ends.append(match.start())
-            self._starts.append(match.end())
-        self._ends.append(len(text))
-
-    def uncut(self, position: int) -> tuple[int, int]:
-        """Return the whole sentence around ``position``, of any length."""
-        start, stop, end = self._last
-        if not start <= position < stop:
-            at = bisect_right(self._starts, position) - 1
-            start, end = self._starts[at], self._ends[at]
-            stop = self._starts[at + 1] if at + 1 < len(self._starts) else len(self.text) + 1
-            self._last = start, stop, end
-        return start, max(end, position)
-
-    def sentence(self, position: int) -> tuple[int, int]:
-        """Return the sentence around ``position``, at most 300 characters to either side."""
-        start, end = self.uncut(position)
-        return max(start, position - _WIDEST_SENTENCE), min(end, position + _WIDEST_SENTENCE)
-
-    def adjacent_sentences(self, position: int) -> tuple[str, str]:
-        """Return the sentences before and after the one around ``position``, up to 300 adjacent characters each."""
-        at = bisect_right(self._starts, position) - 1
-        before = self.text[max(self._starts[at - 1], self._ends[at - 1] - _WIDEST_SENTENCE) : self._ends[at - 1]]
-        if at == 0:
-            before = ""
-        if at + 1 == len(self._starts):
-            return before, ""
-        start = self._starts[at + 1]
-        return before, self.text[start : min(self._ends[at + 1], start + _WIDEST_SENTENCE)]
 
 
 BREAK = re.compile(
