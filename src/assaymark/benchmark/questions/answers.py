@@ -384,7 +384,7 @@ def tabulate(
         raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
 
     def mean_of(parts: Sequence[Floats], *, stratified: bool = True, share: bool = False) -> MeanScore:
-        """Compute the unweighted mean of parts, with a bootstrap within each part or, of a ``share``, Wilson's interval."""
+        """Compute the unweighted mean of parts, with a bootstrap within parts or, of a ``share``, Wilson's interval."""
         mean, n = float(np.mean([part.mean() for part in parts])), sum(part.size for part in parts)
         if share and bool(np.isin(parts[0], (0.0, 1.0)).all()):
             return MeanScore(mean, *wilson_ends(mean, n, level), n, "wilson")
