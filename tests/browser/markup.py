@@ -56,6 +56,10 @@ _ATTRIBUTE: Final = re.compile(r"""\s([\w:-]+)(?:="([^"]*)"|='([^']*)')?""")
 _ODD: Final = re.compile(r"<.{0,40}|&(?!#?\w+;).{0,20}", re.DOTALL)
 _EMPTY: Final = {"area", "br", "col", "hr", "input", "link", "meta", "wbr"}
 _SILENT: Final = re.compile(r'>[^<>]+(?=<)|="[^"<>]*"')
+_POLICY: Final = re.compile(
+    r"default-src 'none'; style-src 'unsafe-inline'; (?:script-src ([^;]+); img-src data:; )?base-uri 'none'; "
+    r"form-action 'none'(?:; connect-src 'self')?"
+)
 _ROW: Final = re.compile(
     r"^<(tr|li|p|div|option)\b[^<>\n]*>[^\n]*</\1>$\n?|^<section class=\"call\".*?^</section>$\n?", re.M | re.S
 )
@@ -186,6 +190,19 @@ def covering(kinds: Mapping[str, Set[Hashable]], known: Set[Hashable] = frozense
     return found
 
 
+PARSED: Final = set[tuple[str, str]]()
+"""The blocks of pages that a strict parser has read: it is slow, and finds the same in equal blocks."""
+
+
+def parser_problems(pages: Mapping[str, Page]) -> list[str]:
+    """The errors of a strict parser in the pages that hold blocks which it has not read yet."""
+    found = []
+    for path in covering({path: page.blocks for path, page in pages.items()}, PARSED):
+        found += pages[path].errors
+        PARSED.update(pages[path].blocks)
+    return found
+
+
 def pages_below(root: Path) -> Mapping[str, Page]:
     """All pages below a folder by their path in it, whatever they are."""
     found = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.html"))}
@@ -227,23 +244,27 @@ def _head(page: Page) -> Iterator[str]:
     """Yield the problems of a page's head: elements that are missing, or in another order."""
     if not page.text.startswith("<!doctype html>\n<html lang="):
         yield "does not begin with its doctype and language"
-    policy = page.text.find('<meta http-equiv="Content-Security-Policy" content="')
-    if "default-src 'none'" not in unescape(page.text[policy : policy + 100]):
-        policy = -1
-    if not 0 < policy < page.text.find("<style>"):
-        yield "has no policy ahead of its style"
+    ahead = page.text.partition("<style>")[0]
+    policy = re.search('<meta http-equiv="Content-Security-Policy" content="([^"]*)"', ahead)
+    allowed = _POLICY.fullmatch(unescape(policy[1])) if policy else None
+    if allowed is None:
+        yield "has no policy of ours ahead of its style"
+    named = set((allowed[1] or "").split()) if allowed else set()
     for opened, tag, script, _ in _BODIES.findall(page.text):
         if 'type="application/json"' in opened:
             json.loads(script)  # data run nowhere
-        elif tag == "script" and _digest(script) not in page.text[:2000]:
-            yield f"its policy does not name this script: {script[:60]!r}"
+        elif tag == "script":
+            if _digest(script) not in named:
+                yield f"its policy does not name this script: {script[:60]!r}"
+            named.discard(_digest(script))
+    yield from (f"its policy allows {one}, which it does not hold" for one in sorted(named))
     for wanted in ('<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">'):
         if wanted not in page.text:
             yield f"lacks {wanted}"
 
 
 def _digest(script: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _too_large(page: Page) -> Iterator[str]:
@@ -268,7 +289,7 @@ def made_problems(made: Mapping[str, str], besides: Set[str] = frozenset()) -> l
     """Return the problems of pages by path, each alone and together; some more files lie beside them."""
     pages = {path: Page(path, text) for path, text in made.items() if path.endswith(".html")}
     found = [one for page in pages.values() for one in markup_problems(page)]
-    return [*found, *_lost_links(made.keys() | besides, pages)]
+    return [*found, *_lost_links(made.keys() | besides, pages), *parser_problems(pages)]
 
 
 def _lost_links(files: Set[str], pages: Mapping[str, Page]) -> list[str]:

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import assay_runs
-import bench_runs
 import full_runs
-import judged_sheets
 import pytest
 import test_agents_section
 from browsing import write_pages
@@ -30,7 +28,6 @@ from small_benchmarks import small_plan
 from assaymark.benchmark import questions as question_set
 from assaymark.cli import main
 from assaymark.market import synthetic_history
-from assaymark.report import portbench as portbench_pages
 from assaymark.report import render_pages
 from assaymark.report import season as season_pages
 
@@ -137,27 +134,16 @@ def made_studies(root: Path) -> None:
         write_pages(root / name, render_pages(replace(run, evidence=run.evidence[:300])))
 
 
-def made_benchmarks(root: Path) -> None:
-    """Every section of a benchmark, and one in which nothing was measured."""
-    for name in ("two", "questions_only", "empty"):
-        write_pages(root / name, portbench_pages.render_benchmark(getattr(bench_runs, name)()))
-
-
 def made_seasons(root: Path) -> None:
     """Claims of every level and state, and a season of one judge."""
     for name, run in {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}.items():
         season_pages.write_site(replace(run, sheets={}), root / name, [made_catalogue()])
 
 
-def made_datasheets(root: Path) -> None:
-    """Judges of every character, logs, and a sheet on which nothing was measured."""
-    write_pages(root, judged_sheets.pages())
-
-
 BUILT: Final[Mapping[str, Build]] = {
     "whole study": whole_study, "datasheets": datasheets, "datasheet of a log": datasheet_of_a_log,
     "portbench": portbench, "season": season, "made studies": made_studies,
-    "made benchmarks": made_benchmarks, "made seasons": made_seasons, "made datasheets": made_datasheets,
+    "made seasons": made_seasons,
     **{f"hostile {name}": partial(hostile_pages, payload=payload) for name, payload in PAYLOADS.items()},
 }  # fmt: skip
 """The examples that are built in a folder of their own, by name; demo and real records come from fixtures."""

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 from looking import said
-from markup import Page, covering, link_problems, markup_problems, pages_below
+from markup import Page, covering, link_problems, markup_problems, pages_below, parser_problems
 from page_examples import NAMES
-
-PARSED: set[tuple[str, str]] = set()
-"""The blocks of pages that a strict parser has read: it is slow, and finds the same in equal blocks."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -19,16 +16,14 @@ def test_every_page_is_valid_within_its_budget_and_leads_somewhere(example, name
     pages = pages_below(root)
     assert any(Path(path).name in ("index.html", "datasheets.html") for path in pages)
     problems = [problem for page in pages.values() for problem in markup_problems(page)]
-    problems += link_problems(root, pages)
-    for path in covering({path: page.blocks for path, page in pages.items()}, PARSED):
-        problems += pages[path].errors
-        PARSED.update(pages[path].blocks)
+    problems += [*link_problems(root, pages), *parser_problems(pages)]
     assert not problems, said(problems)
 
 
 HEAD = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;">'
+    '<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; '
+    'style-src &#39;unsafe-inline&#39;; base-uri &#39;none&#39;; form-action &#39;none&#39;">'
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
     "<title>t</title><style>b{}</style></head><body>"
 )
@@ -62,6 +57,8 @@ def test_faults_of_a_page_are_found_and_nothing_else():
         body[:80]: why for body, why in FAULTS.items() if not any(why in one for one in markup_problems(of(body)))
     }
     assert not missed
+    loose = of("<p>Two.</p>").text.replace("form-action", "img-src *; form-action")
+    assert markup_problems(Page("a.html", loose)) == ["a.html: has no policy of ours ahead of its style"]
     row = "<tr><td>1</td></tr>\n"
     assert of(f"<table>\n{row * 3}{row.replace('1', '1</b>')}</table>").errors  # a row of another kind is parsed
     assert of("<p>&nothing;</p>").errors

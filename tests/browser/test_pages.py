@@ -17,8 +17,6 @@ from assaymark.records import sha256_text
 
 pytestmark = pytest.mark.browser
 
-OPENED = [name for name in NAMES if name not in ("made benchmarks", "made datasheets")]
-"""Those two are built of what real benchmarks and datasheets are built of, and are gone through as files."""
 WHOLE = ("demo", "season", "portbench", "made studies", "capitalbench")
 """Of these pages without anything new are opened too: their names and texts are as long as those of real records."""
 RECORDS = {"agents", "answers", "asked", "calls", "datasheet", "decisions", "episodes", "judgments", "ledger"}
@@ -75,7 +73,7 @@ def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]
     return found + (visitor.barriers() if new else [])
 
 
-@pytest.mark.parametrize("name", OPENED)
+@pytest.mark.parametrize("name", NAMES)
 def test_pages_are_silent_fit_and_are_open_to_everybody(browser, example, pictures, tmp_path, seen, name):
     root, problems = example(name), []
     track = next((one for one in ("datasheet", "season", "portbench") if one in name), "study")

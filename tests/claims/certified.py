@@ -22,14 +22,6 @@ Design = dict[str, Any]
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
 
-def decision(agent: int, cluster: int, cycle: int) -> Decision:
-    return Decision(
-        record_id=f"{agent}/{cluster}/{cycle}", episode_id=f"{cluster}/{cycle}", step=0, cluster=f"regime-{cluster}",
-        decided_at=NOW, agent=Agent(id=f"agent-{agent}", family="x"), context_id="c", actions=(), rationales=(),
-        format="sim", provenance=Provenance(source="simulation"),
-    )  # fmt: skip
-
-
 def judgment(made: Decision, judge: int, family: str, scores: dict[str, float]) -> Judgment:
     """Return a judgment of a decision; without scores it is an invalid reply."""
     return Judgment(
@@ -103,10 +95,13 @@ def plan_of(design: Design):
 
 
 def record(design: Design, agent: int, cluster: int, cycle: int) -> Decision:
-    found = decision(agent, cluster, cycle)
     family = f"f{agent}" if agent < design["conflicts"] else f"other-{agent}"
     where = f"2026-W{cluster + 1:02d}" if design["dated"] else f"regime-{cluster}"
-    return replace(found, cluster=where, decided_at=NOW, agent=Agent(id=found.agent.id, family=family))
+    return Decision(
+        record_id=f"{agent}/{cluster}/{cycle}", episode_id=f"{cluster}/{cycle}", step=0, cluster=where, decided_at=NOW,
+        agent=Agent(id=f"agent-{agent}", family=family), context_id="c", actions=(), rationales=(), format="sim",
+        provenance=Provenance(source="simulation"),
+    )  # fmt: skip
 
 
 def simulated(design: Design, rng: np.random.Generator):

@@ -104,20 +104,6 @@ def together(*works):
         return [done.result() for done in [threads.submit(work) for work in works]]
 
 
-class Places:
-    """A model behind several addresses and keys; ``answer`` is told the arguments of a call."""
-
-    def __init__(self, answer):
-        self.answer, self.asked = answer, []
-
-    async def complete(self, call):
-        self.asked.append(dict(call.args))
-        answer = self.answer(call.args)
-        if isinstance(answer, Exception):
-            raise answer
-        return Reply(text=answer, model=call.model)
-
-
 def begin(ledger, keys):
     """Begin an attempt at each of these calls."""
     return ledger.commit([(key, None) for key in keys])[0]

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 from batch_house import House, run_at
-from engine_calls import NAME, QUICK, Places, Scripted, answer, call, calls, echo, together
+from engine_calls import NAME, QUICK, Scripted, answer, call, calls, echo, together
 
 from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_calls, run_worker
 from assaymark.engine.database import PostgresStore
@@ -216,7 +216,7 @@ def test_a_worker_asks_what_was_planned_for_its_models(either):
 def test_a_worker_that_meets_a_dead_address_goes_on_with_the_others_of_the_model(either):
     dead, alive = "http://dead:1/v1", "http://alive:1/v1"
     asked = [replace(one, args={"base_url": address}) for address in (dead, alive) for one in calls(60)]
-    model = Places(lambda args: ModelError("down", retryable=True) if args["base_url"] == dead else "fine")
+    model = Scripted(lambda call: ModelError("down", retryable=True) if call.args["base_url"] == dead else "fine")
     either.plan(asked)
     summary = run_worker(either, {NAME: model}, concurrency=16, patience=CircuitBreakerPolicy(5, 0.01), **QUICK)
     assert (summary.made, summary.left) == (60, 60 - len(summary.failed))

@@ -14,7 +14,6 @@ from test_shared_ledger import (  # noqa: F401
     test_a_late_reply_is_refused_and_on_record,
     test_it_is_there_for_the_next_to_open_and_strangers_and_other_versions_are_refused,
     test_large_objects_live_in_the_table_and_damage_is_never_silent,
-    test_many_at_once_never_hold_the_same_call,
     test_two_workers_and_a_run_share_one_plan,
     test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_who_comes_later,
     test_workers_leave_a_batch_alone_and_its_results_are_kept,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
+from looking import visiting
 
 
 @pytest.fixture
@@ -10,29 +13,20 @@ def visit(browser, folder):
     """``visit(path, width)``: a page of the module's ``folder`` in the browser.
     ``noise`` is what it said on the console, ``asked`` what it asked of the network, and ``show(path, width)`` leads to
     another page in the same tab. More arguments go to the context."""
-    contexts = []
+    with ExitStack() as contexts:
 
-    def go(path: str, width: int = 1440, **more):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **more)
-        contexts.append(context)
-        page = context.new_page()
-        page.noise, page.asked = [], []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
+        def go(path: str, width: int = 1440, **more):
+            visitor = contexts.enter_context(visiting(browser, **more))
 
-        def show(path: str, width: int = width):
-            """Another page in the same tab."""
-            page.noise.clear()
-            page.asked.clear()
-            page.set_viewport_size({"width": width, "height": 900})
-            file, mark, place = path.partition("#")
-            page.goto((folder / file).as_uri() + mark + place)
+            def show(path: str, width: int = width):
+                """Another page in the same tab."""
+                file, mark, place = path.partition("#")
+                visitor.page.set_viewport_size({"width": width, "height": 900})
+                visitor.open((folder / file).as_uri() + mark + place, ("light", width))
 
-        page.show = show
-        show(path)
-        return page
+            page = visitor.page
+            page.noise, page.asked, page.show = visitor.noise, visitor.asked, show
+            show(path)
+            return page
 
-    yield go
-    for context in contexts:
-        context.close()
+        yield go

@@ -188,6 +188,7 @@ def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "reverses", held, "reverses without judge family quay")
+    assert any("p of at most .033 and, after correction over all pairs, .1." in note for note in notes(view))
     assert "Badger and Otter" not in found
     assert dict(zip(rho.columns, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
     all_hold = book(verdicts=tuple(runs.verdicts(runs.LEVELS, {AGGREGATE: 0.6}, bent="none")))

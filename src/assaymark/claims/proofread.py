@@ -479,7 +479,9 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
     match = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
     if match is None:
         raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
-    score = run.names.find_score(scored) if scored else AGGREGATE
+    plain = name_key(scored.strip().removeprefix("the "))
+    overall = dict.fromkeys(("", "overall", "overallscore", "aggregate", "aggregatescore"), AGGREGATE)
+    score = ({name_key(score): score for score in run.names.scores[::-1]} | overall).get(plain)
     if score is None:
         raise UnknownNameError("score", scored, ("the overall score", *scores))
     agents = list[str]()

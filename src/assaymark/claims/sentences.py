@@ -218,13 +218,6 @@ class RunNames:
                 yield start, end, self.by_key[name_key(match[0])]
                 before = end
 
-    def find_score(self, words: str) -> str | None:
-        """Return the score with this name; None if there is none."""
-        plain = name_key(words.strip().removeprefix("the "))
-        if plain in ("overall", "overallscore", "aggregate", "aggregatescore"):
-            return AGGREGATE
-        return next((score for score in self.scores if name_key(score) == plain), None)
-
 
 def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
     """Parse a sentence; None if it asserts nothing on agents of the run, or of those named just ``before`` it."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 import assaymark.records as records
 from assaymark.errors import InputError
 from assaymark.importers import read, report
+from assaymark.importers.read import Name
 from assaymark.rows import unpack
 
 NOF1: Final = records.Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
@@ -54,7 +55,7 @@ Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 class CoinOrder(_ArenaModel):
     """A model's order for one coin."""
 
-    coin: read.Name
+    coin: Name
     signal: Literal["buy_to_enter", "sell_to_enter", "hold", "close_position"]
     quantity: float
     leverage: Annotated[float, Field(ge=0)] | None = None
@@ -70,7 +71,7 @@ class ClosedTrade(_ArenaModel):
     """One position that was opened and closed."""
 
     id: str
-    model_id: read.Name
+    model_id: Name
     symbol: str
     side: Literal["long", "short"]
     entry_time: Seconds
@@ -133,7 +134,7 @@ class Conversation(_ArenaModel):
     """One call of one model; times are seconds since 1970. ``cot_trace`` is an object if the arena stored no text."""
 
     id: str
-    model_id: read.Name
+    model_id: Name
     cycle_id: int
     timestamp: Seconds
     user_prompt: str
@@ -390,8 +391,8 @@ class _TableRow(BaseModel):
 
 class _ConfigRow(_TableRow):
     id: str
-    exp_name: read.Name
-    llm_model: read.Name
+    exp_name: Name
+    llm_model: Name
 
 
 class _PortfolioRow(_TableRow):
@@ -413,7 +414,7 @@ class _DecisionRow(_TableRow):
     portfolio_id: str
     updated_at: datetime
     trading_date: datetime
-    ticker: read.Name
+    ticker: Name
     llm_prompt: str
     action: Literal["Buy", "Sell", "Hold"]
     shares: Annotated[int, Field(ge=0, le=10**15)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
-from dataclasses import replace
 
 import judged_records
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, fact, reconciled, settled, with_book
 
 from assaymark import judging
-from assaymark.errors import ModelError
 from assaymark.judging import reference
 from assaymark.metrology import ControlCell, cell_measurements, score_table, style_measurements
 from assaymark.portfolio import audit
@@ -229,26 +226,3 @@ def test_the_break_is_after_the_last_terse_token():
         short, long = (scored([one], study).scores for one in texts)
         assert ((long - short) >= 0).all()
         assert (long - short).max() == fall
-
-
-STYLES = "alder, birch, cedar, dogwood, elder"
-
-
-def test_wrong_arguments_are_refused_and_no_judge_has_a_style_of_its_own_by_default():
-    one = decision()
-    call = judging.plan_calls([one], {one.context_id: context()}, plan({}), RUBRIC)[0].call
-    for arguments, says in (
-        ({"halo": 0.5}, f"argument halo needs kin, the style that it favours (one of {STYLES})"),
-        ({"halo": 0.5, "kin": "oak"}, f"argument kin must be one of {STYLES} (got 'oak')"),
-        ({"kin": 3}, f"argument kin must be one of {STYLES} (got 3)"),
-        ({"halo": "big", "kin": "alder"}, "argument halo must be a finite number of at most 1e+09 in size (got 'big')"),
-        ({"terse": -1.0}, "argument terse must be at least 0 (got -1.0)"),
-        ({"terse_tokens": -1}, "argument terse_tokens must be at least 0 (got -1)"),
-    ):
-        assert judging.argument_problems("reference/auditor", arguments) == [says]
-        with pytest.raises(ModelError, match=re.escape(says)):
-            asyncio.run(JUDGES[call.model].complete(replace(call, args=arguments)))
-    assert judging.argument_problems("reference/auditor", {"halo": -0.5, "kin": "elder"}) == []  # a dislike
-    for planted in judging.PLANTED.values():
-        assert (planted.halo, planted.kin, planted.terse, planted.terse_tokens) == (0.0, "", 0.0, 60.0)
-        assert "style" in planted.words

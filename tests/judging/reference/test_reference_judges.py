@@ -232,7 +232,10 @@ def test_the_planted_slope_is_the_readers_alone_and_noise_is_fixed_by_judge_seed
 
 def test_planted_values_are_documented_and_every_view_scores_every_dimension_by_known_features():
     assert set(judging.PLANTED) == set(reference.VIEWS) == set(JUDGES)
-    assert all(planted.noise > 0 and planted.words for planted in judging.PLANTED.values())
+    for planted in judging.PLANTED.values():  # no judge has a style by default
+        assert (planted.halo, planted.kin, planted.terse, planted.terse_tokens) == (0.0, "", 0.0, 60.0)
+        assert planted.noise > 0
+        assert "style" in planted.words
     assert [name for name, planted in judging.PLANTED.items() if planted.slope] == ["reference/reader"]
     known = noticed(decision()).keys()
     for view in reference.VIEWS.values():
@@ -251,7 +254,7 @@ def test_planted_values_are_documented_and_every_view_scores_every_dimension_by_
 
 def test_wrong_arguments_are_refused_and_the_largest_right_ones_work():
     call = plan([decision()])[1].call
-    finite = "must be a finite number of at most 1e+09 in size"
+    finite, styles = "must be a finite number of at most 1e+09 in size", "alder, birch, cedar, dogwood, elder"
     for arguments, says in (
         ({"temperature": 1.0}, f"argument temperature is unknown (allowed: {KNOBS})"),
         ({"noise": "loud"}, f"argument noise {finite} (got 'loud')"),
@@ -261,12 +264,19 @@ def test_wrong_arguments_are_refused_and_the_largest_right_ones_work():
         ({"slope": float("inf")}, f"argument slope {finite} (got inf)"),
         ({"pivot": float("nan")}, f"argument pivot {finite} (got nan)"),
         ({"pivot": 10**5000}, f"argument pivot {finite} (got a huge number)"),
+        ({"halo": "big", "kin": "alder"}, f"argument halo {finite} (got 'big')"),
+        ({"halo": 0.5}, f"argument halo needs kin, the style that it favours (one of {styles})"),
+        ({"halo": 0.5, "kin": "oak"}, f"argument kin must be one of {styles} (got 'oak')"),
+        ({"kin": 3}, f"argument kin must be one of {styles} (got 3)"),
+        ({"terse": -1.0}, "argument terse must be at least 0 (got -1.0)"),
+        ({"terse_tokens": -1}, "argument terse_tokens must be at least 0 (got -1)"),
     ):  # fmt: skip
         assert judging.argument_problems("reference/reader", arguments) == [says]
         with pytest.raises(ModelError, match=re.escape(says)) as caught:
             said(replace(call, args=arguments))
         assert not caught.value.retryable
     assert len(judging.argument_problems("reference/auditor", {"noise": -1, "loud": 2})) == 2
+    assert judging.argument_problems("reference/auditor", {"halo": -0.5, "kin": "elder"}) == []  # a dislike
     assert judging.argument_problems("openai/gpt", {"loud": 2}) == []
     largest = {"offset": -1e9, "noise": 1e9, "slope": 1e9, "pivot": -1e9}
     assert judging.argument_problems("reference/reader", largest) == []

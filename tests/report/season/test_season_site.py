@@ -206,7 +206,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     said_of = [one for level in season_pages.season_levels(alone)[:2] for one in (*level.claims, *level.more)]
     assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
     first, *rest = season_pages.season_levels(alone)[2].claims
-    assert (rest, first.why) == ([], (("No lead over every other agent is supported. ", False),))
+    assert (rest, first.why) == ([], (("No lead over every other agent is supported.", False),))
 
 
 def test_a_single_judge_leaves_every_rank_open_has_the_range_of_the_tier_and_a_plan_without_efficiency():

@@ -27,17 +27,24 @@ def measurement(name: str, value: float | None, **more) -> Measurement:
     return Measurement(name=name, labels={"judge": "North-J"}, value=value, **given)
 
 
+def graded(points) -> season_pages.SeasonIndex:
+    """A season in which judges gave these points."""
+    grades = tuple(replace(RUN.grades[0], composite=value) for value in points)
+    return season_pages.SeasonIndex.of(replace(RUN, grades=grades, measurements=()))
+
+
 @given(POINTS)
 def test_every_judge_and_both_boundaries_lie_on_the_axis(points):
-    scale = season_pages.band_scale(BANDS, points)
+    index = graded(points)
+    scale = season_pages.band_scale(index)
     for value in (*points, BANDS.mixed, BANDS.strong):
         assert 0 <= scale.low <= value <= scale.high <= 100
         assert 0 < scale(value) < season_pages.WIDTH
     ordered = sorted(points)
     assert [scale(value) for value in ordered] == sorted(scale(value) for value in points)
-    svg = season_pages.band_strip(BANDS, scale, "headline", [(value, None) for value in points])
-    assert svg.count("<circle") == len(points)
-    assert season_pages.band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
+    strip = season_pages.strip_markup(index, "headline", [(value, None) for value in points])
+    assert strip.count("<circle") == len(points)
+    assert season_pages.strip_head(index)[1].count("<text") == 5
 
 
 @given(POINTS)
@@ -52,9 +59,9 @@ def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
 
 @pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
 def test_only_a_permitted_row_has_filled_dots(level):
-    svg = season_pages.band_strip(BANDS, season_pages.band_scale(BANDS, [50.0, 60.0]), level, [(50.0, 0), (60.0, 1)])
-    assert ('class="open' in svg) == (level == "no-claim")
-    empty = season_pages.band_strip(BANDS, season_pages.band_scale(BANDS, []), level, [])
+    strip = season_pages.strip_markup(graded([50.0, 60.0]), level, [(50.0, 0), (60.0, 1)])
+    assert ('class="open' in strip) == (level == "no-claim")
+    empty = season_pages.strip_markup(graded([]), level, [])
     assert "<circle" not in empty
     assert "void" in empty
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         paged_measurements, round_points,
     )  # fmt: skip
     from assaymark.report.season.leaderboard import (
-        WIDTH, account_facts, band_head, band_scale, band_strip, band_words, board_notes, lowest_to_highest,
-        part_figure,
+        WIDTH, account_facts, band_scale, band_words, board_notes, lowest_to_highest, part_figure, strip_head,
+        strip_markup,
     )  # fmt: skip
     from assaymark.report.season.levels import result_words, season_levels
     from assaymark.report.season.pages import (

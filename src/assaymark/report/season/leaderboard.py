@@ -36,12 +36,17 @@ BandNames = tuple[str, str, str]
 """The names of the bands: weak, mixed and strong."""
 
 
-def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
+def band_scale(index: SeasonIndex) -> Scale:
     """The axis of all strips of a page: it holds both boundaries and all points, with room for the names."""
-    values = list(points)
-    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in values)))
-    high = max((bands.strong + _ROOM, *(value + _NEAR for value in values)))
-    return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
+
+    def scale() -> Scale:
+        bands, grades = index.run.scoring.bands, index.run.grades
+        values = [grade.composite for grade in grades if grade.composite is not None]
+        low = min((bands.mixed - _ROOM, *(value - _NEAR for value in values)))
+        high = max((bands.strong + _ROOM, *(value + _NEAR for value in values)))
+        return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
+
+    return index.once(("strips",), scale)
 
 
 def _band_labels(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[Element]:
@@ -52,28 +57,40 @@ def _band_labels(bands: Bands, scale: Scale, names: BandNames, y: float) -> list
     ]
 
 
-def band_head(bands: Bands, scale: Scale, names: BandNames) -> str:
-    """The names of the bands and their boundaries, above all strips; it also defines the hatch that strips use."""
+def strip_head(index: SeasonIndex) -> b.Inline:
+    """The header of the strip column: the names of the bands and their boundaries, on the axis of all strips.
+
+    It also defines the hatch that strips use.
+    """
+    words, bands, scale = index.words, index.run.scoring.bands, band_scale(index)
+    weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
     marks = [label(scale(mark), 27, str(mark), "tk", "middle") for mark in (bands.mixed, bands.strong)]
-    return row_mark([hatch(_HATCH), *_band_labels(bands, scale, names, 12), *marks], WIDTH, 32)
+    head = row_mark([hatch(_HATCH), *_band_labels(bands, scale, (weak, mixed, strong), 12), *marks], WIDTH, 32)
+    return Markup('<span class="skip">{}</span>').format(words("board.drawn")), Markup(head)
 
 
-def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged]) -> str:
-    """The strip of one row. Without a claim the dots are open; without a grade there is a hatched box."""
-    mixed, strong = scale(bands.mixed), scale(bands.strong)
-    if not points:
-        return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
-    parts: list[Element] = [
-        rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
-        rect(mixed, 6, strong - mixed, 16, "panel"), line(scale.left, 14, scale.right, 14, "hair"),
-        line(mixed, 4, mixed, 24, "axis"), line(strong, 4, strong, 24, "axis"),
-    ]  # fmt: skip
+def strip_markup(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
+    """The strip of an agent, with the same in words for screen readers.
+
+    Without a claim the dots are open; without a grade there is a hatched box.
+    """
+    words, bands, scale = index.words, index.run.scoring.bands, band_scale(index)
     kind, values = _KIND[level], [value for value, _ in points]
-    if max(values) > min(values):
-        parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
-    dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
-    parts += [circle(scale(value), 14, 4.5, dot + canvas.judge_class(judge)) for value, judge in points]
-    return row_mark(parts, WIDTH, 28)
+    text, parts = words("board.ungraded"), [rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")]
+    if points:
+        text = words("board.points", points=words.catalogue.names([words.number(value) for value in values]))
+        mixed, strong = scale(bands.mixed), scale(bands.strong)
+        parts = [
+            rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
+            rect(mixed, 6, strong - mixed, 16, "panel"), line(scale.left, 14, scale.right, 14, "hair"),
+            line(mixed, 4, mixed, 24, "axis"), line(strong, 4, strong, 24, "axis"),
+        ]  # fmt: skip
+        if max(values) > min(values):
+            parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
+        dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
+        parts += [circle(scale(value), 14, 4.5, dot + canvas.judge_class(judge)) for value, judge in points]
+    strip = Markup(row_mark(parts, WIDTH, 28))
+    return Markup('<span role="img" aria-label="{}">{}</span>').format(note or text, strip)
 
 
 _TOP: Final = 28.0
@@ -237,25 +254,6 @@ def design_words(index: SeasonIndex) -> Iterator[str]:
         leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
         power = words.percent(float(reach.detail["power"]), 0)
         yield index.link(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
-
-
-def strip_head(index: SeasonIndex) -> b.Inline:
-    """The header of the strip column: the bands, on the axis of every judge's points."""
-    words, bands = index.words, index.run.scoring.bands
-    weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
-    scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
-    head = Markup(band_head(bands, scale, (weak, mixed, strong)))
-    return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
-
-
-def strip_markup(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
-    """The strip of an agent, with the same in words for screen readers."""
-    words, bands = index.words, index.run.scoring.bands
-    scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
-    named = words.catalogue.names([words.number(value) for value, _ in points])
-    text = note or (words("board.points", points=named) if points else words("board.ungraded"))
-    strip = Markup(band_strip(bands, scale, level, points))
-    return Markup('<span role="img" aria-label="{}">{}</span>').format(text, strip)
 
 
 def judged_points(index: SeasonIndex, agent: str) -> tuple[Judged, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final
 
 from assaymark.claims.messages import Phrase, built_in_text, phrase
@@ -40,50 +40,27 @@ def season_tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
     return [(level, words.amount(counts[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
+Line = ClaimQuote | WithheldGroup
+
+
 def season_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
     verdicts, words, parts = index.run.decided.verdicts, index.words, []
     front = sorted((v for v in verdicts if v.kind in _FRONT), key=lambda v: _FRONT.index(v.kind))
     front += _supported_pairs(front, verdicts)
     for level in LEVELS:
-        claims, about = [v for v in front if v.verdict.publication_level == level], Counter[tuple[str, str]]()
-        quotes = [season_quote(index, verdict) for verdict in claims[:_SHOWN]] if level != "no-claim" else []
-        # Unsupported claims by subject and first reason; equal ones share a line.
-        hidden = claims if level == "no-claim" else []
-        # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
-        firsts = [[reason.values["agents"] for reason in verdict.reasons if reason.key == _UNTESTED]
-                  for verdict in hidden if verdict.kind == "first"]  # fmt: skip
-        apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
-        alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
-        for claim in hidden:
-            key = season_subject(claim, words), words.texts(reasons_of(index, claim)[:1])
-            if alone and claim.kind == "first":
-                key = words.text(phrase("claim.withheld.any_first")), words.text(phrase("claim.reason.untested_any"))
-            about[key] += 1
-        groups = tuple(WithheldGroup(text, ((f"{reason} ", False),) if reason else (), n)
-                       for (text, reason), n in list(about.items())[:_SHOWN])  # fmt: skip
-        # As many as fit above the fold by their approximate heights, at least one.
-        heights = accumulate(
-            21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
-            for quote in quotes
-        )
-        first = max(sum(height <= _ROOM for height in heights), 1)
-        rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
-        rest -= sum(group.covers for group in groups) or len(quotes)
+        lines, first = [*islice(_lines(index, level, front), _SHOWN)], _GROUPS
+        if level != "no-claim":  # as many as fit above the fold by their approximate heights, at least one
+            texts = ((line.sentence, line.condition) for line in lines if isinstance(line, ClaimQuote))
+            rows = ((1 + len(quote) // 52, (1 + len(also) // 66) * bool(also)) for quote, also in texts)
+            heights = accumulate(21 + 27 * large + 21 * small for large, small in rows)
+            first = max(sum(height <= _ROOM for height in heights), 1)
         # Only the page of all claims has the rest.
+        rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
+        rest -= sum(line.covers if isinstance(line, WithheldGroup) else 1 for line in lines)
         link: Inline = Linked(words("index.rest", rest), "claims.html") if rest else ""
-        lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
-        parts.append(_part(words, level, lines[:first], lines[first:], link))
+        parts.append(_level(words, level, lines[:first], lines[first:], link))
     return tuple(parts)
-
-
-Lines = Sequence[ClaimQuote | WithheldGroup]
-
-
-def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.ClaimList:
-    key = "index.more_withheld" if level == "no-claim" else "index.more"
-    folded = words(key, len(more)) if more else ""
-    return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
 def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
@@ -91,18 +68,40 @@ def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     parts, words = [], index.words
     of_agent = [verdict for verdict in index.run.decided.verdicts if index.agent.name in verdict.verdict.claim.subjects]
     front = [verdict for verdict in of_agent if verdict.kind not in _PAIRS]
-    front += _supported_pairs(front, of_agent)
+    pairs = _supported_pairs(front, of_agent)
     for level in LEVELS:
-        mine = [verdict for verdict in front if verdict.verdict.publication_level == level]
-        lines: list[ClaimQuote | WithheldGroup] = [season_quote(index.season, v) for v in mine if level != "no-claim"]
-        if level == "no-claim":
-            about = ((season_subject(v, words), words.texts(reasons_of(index.season, v)[:1])) for v in mine)
-            lines += [WithheldGroup(text, ((reason, False),), n) for (text, reason), n in Counter(about).items()]
-        more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
-        rest = Linked(words.say("said.more", more), "claims.html") if more > 0 else ""
-        if lines:
-            parts.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
+        if lines := [*_lines(index.season, level, front + pairs)]:
+            more, first = len(lines) - _MOST, 1 if level == "no-claim" or pairs else _GROUPS
+            rest = Linked(words.say("said.more", more), "claims.html") if more > 0 else ""
+            parts.append(_level(words, level, lines[:first], lines[first:_MOST], rest))
     return tuple(parts)
+
+
+def _lines(index: SeasonIndex, level: Level, verdicts: Iterable[SeasonVerdict]) -> Iterator[Line]:
+    """The claims at a level; those without support by subject and first reason, equal ones on a line."""
+    claims, words = [verdict for verdict in verdicts if verdict.verdict.publication_level == level], index.words
+    if level != "no-claim":
+        yield from (season_quote(index, verdict) for verdict in claims)
+        return
+    # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
+    untested = [[reason.values["agents"] for reason in verdict.reasons if reason.key == _UNTESTED]
+                for verdict in claims if verdict.kind == "first"]  # fmt: skip
+    apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in untested]
+    alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
+    about = Counter[tuple[str, str]]()
+    for claim in claims:
+        key = season_subject(claim, words), words.texts(reasons_of(index, claim)[:1])
+        if alone and claim.kind == "first":
+            key = words.text(phrase("claim.withheld.any_first")), words.text(phrase("claim.reason.untested_any"))
+        about[key] += 1
+    for (text, reason), n in about.items():
+        yield WithheldGroup(text, ((reason, False),) if reason else (), n)
+
+
+def _level(words: Language, level: Level, shown: Sequence[Line], more: Sequence[Line], rest: Inline) -> b.ClaimList:
+    key = "index.more_withheld" if level == "no-claim" else "index.more"
+    folded = words(key, len(more)) if more else ""
+    return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
 def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
