@@ -58,6 +58,21 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+_SMALL: Final = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+
+
+def count_words(value: int) -> str:
+    """Format a count: up to twelve as a word, larger ones as digits."""
+    return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
+
+
+def plural(value: int, noun: str, many: str | None = None) -> str:
+    """Format a count in words with its noun."""
+    return f"{count_words(value)} {noun if value == 1 else many or noun + 's'}"
+
+
 def count_of(n: int, of: str) -> str:
     """Format a count with its noun, which records give in the plural; after 1 the noun is singular."""
     words = clean(of, 60)
