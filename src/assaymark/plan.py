@@ -57,7 +57,7 @@ REPLACED: Final[Mapping[str, str]] = {
 
 
 class Frozen(BaseModel):
-    """Base of the parts of a study file: immutable, and an unknown key is an error."""
+    """Base of the parts of files that people write: immutable, and an unknown key is an error."""
 
     # A command builds only the models that it reads.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

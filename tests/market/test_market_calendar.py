@@ -56,9 +56,12 @@ def test_a_gap_is_filled_whole_or_not_at_all():
         assert np.isnan(market.fill_gaps(prices)).sum() == missing
 
 
-def test_the_calendar_has_weekdays_and_times_need_a_zone():
-    first, last = date(2024, 1, 1), date(2024, 1, 14)
-    assert np.isin(all_days(first, last), market.weekdays(first, last)).tolist() == 2 * (5 * [True] + 2 * [False])
+def test_seven_day_series_are_sampled_on_weekdays_and_times_need_a_zone():
+    every, week = all_days(date(2024, 1, 1), date(2024, 1, 14)), market.weekdays(date(2024, 1, 1), date(2024, 1, 14))
+    assert market.sample_on(week, every, np.arange(14.0)).tolist() == [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
+    assert np.isnan(market.sample_on(week, every[:3], np.arange(3.0))[3:]).all()
+    days = np.array(["2024-01-01", "2024-01-01"], dtype="datetime64[D]")
+    refused("each day once", market.sample_on, days, days, np.zeros(2))
     assert market.weekdays(date(2024, 1, 1), date(2024, 12, 31)).size == 262
     assert instant(datetime(1970, 1, 2, 0, 0, 0, 999_999, tzinfo=UTC)) == 86_400
     refused("needs a time zone", instant, datetime(2024, 1, 1))

@@ -387,8 +387,8 @@ def test_known_at_is_kept_and_must_be_a_time_and_not_early_and_a_file_holds_one_
         refused(message, market.history_from_file, long(path, sound(), **columns))
 
 
-def found_in(closes: np.ndarray, days: np.ndarray = DAYS, ids=IDS) -> list[str]:
-    return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes)]
+def found_in(closes: np.ndarray, *limits: market.Limits, days: np.ndarray = DAYS, ids=IDS) -> list[str]:
+    return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes, *limits)]
 
 
 def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshots_are_named(tmp_path):
@@ -397,8 +397,8 @@ def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshot
     closes[-1, :3] = np.nan
     assert "half a day" in found_in(closes)[0]
     closes = sound()
-    closes[50:59, 2] = 77.0
-    assert found_in(closes) == []
+    closes[50:62, 2] = 77.0
+    assert found_in(closes, market.Limits(stale_days=13)) == []
     days = DAYS.copy()
     days[1] = days[0]
     assert found_in(sound(), days=days, ids=("A", "A", "B", "C")) == [

@@ -31,7 +31,7 @@ def test_183_instruments_with_one_name_each():
 
 
 def test_every_target_is_met_for_every_seed_and_the_table_of_the_page_is_the_computed_one():
-    assert [row for row in market_table.calibration(SEEDS) if not all(row[3] <= one <= row[4] for one in row[5])] == []
+    assert [row for row in market.calibration(SEEDS) if not all(row[3] <= one <= row[4] for one in row[5])] == []
     page = market_table.PAGE.read_text(encoding="utf-8")
     assert market_table.with_table(page) == page
     assert "| correlation within | EQ | 0.48 |" in page

@@ -245,6 +245,8 @@ def test_families_are_told_by_names_and_people_count_one_by_one(tmp_path, capsys
     assert any("human_1: a person" in line for line in document["read"]["filled"])
     lines = " ".join(assaymark.check(path, scale=(1, 5)).read.filled)
     assert "no maker is known for our-judge; each counts as a separate family" in lines
+    lines = " ".join(assaymark.check(path, scale=(1, 5), family={"ash": "openai", "cedar": "google"}).read.filled)
+    assert "no maker is known for birch; without it self-preference is not tested" in lines
 
 
 def test_composite_keys_and_dotted_paths(tmp_path, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections import Counter
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -126,7 +125,7 @@ def test_an_answer_without_scores_is_unscored_with_its_reason_and_those_of_anoth
 
 
 def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    monkeypatch.setattr(workflow.inspect_tasks, "ai", None)
     with pytest.raises(AssayError, match=r"pip install 'assaymark\[inspect\]'"):
         workflow.export_inspect(workflow.RunFolder(finished), tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -125,9 +125,14 @@ class Orders:
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
 
-_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
-"""Result of one pass: adjusted p-values, published pairs and leader by scale; and the levels for the aggregate and
-for the dimensions."""
+class _Run(NamedTuple):
+    """Result of one pass by scale: adjusted p-values, published pairs, leader; levels of aggregate and dimensions."""
+
+    adjusted: Mapping[str, Floats]
+    published: Mapping[str, Bools]
+    leaders: Mapping[str, str | None]
+    alpha: float
+    alpha_dimensions: float
 
 
 def orders_of(index: Index, rules: Rules) -> Orders:
@@ -143,26 +148,21 @@ def orders_of(index: Index, rules: Rules) -> Orders:
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Without judges there is no family to leave out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
-    outcomes = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
-            for which, run in runs.items()}  # fmt: skip
-    pairs = {
-        (scale, frozenset((row.high, row.low))): PairResult(
-            row,
-            outcomes["plain"][scale][0][k],
-            outcomes["gated"][scale][0][k],
-            outcomes["headline"][scale][0][k],
-            frozenset([which for which, run in outcomes.items() if run[scale][1][k]]),
-            untouched,
-            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
-            float(close[k]) if scale == AGGREGATE else 1.0,
-        )
-        for scale, of_scale in rows.items()
-        for k, row in enumerate(of_scale)
-    }
+    pairs: dict[tuple[str, frozenset[str]], PairResult] = {}
+    for scale, of_scale in rows.items():
+        adjusted = zip(*(runs[which].adjusted[scale].tolist() for which in _PASSES), strict=True)
+        published = zip(*(runs[which].published[scale].tolist() for which in _PASSES), strict=True)
+        near = close.tolist() if scale == AGGREGATE else [None] * len(of_scale)
+        for row, (plain, gated, headline), passed, p_within in zip(of_scale, adjusted, published, near, strict=True):
+            shown = frozenset([which for which, yes in zip(_PASSES, passed, strict=True) if yes])
+            within = p_within is not None and p_within <= rules.alpha + LEVEL_SLACK
+            pairs[scale, frozenset((row.high, row.low))] = PairResult(
+                row, plain, gated, headline, shown, untouched, within, 1.0 if p_within is None else p_within
+            )
     leaders: dict[tuple[str, str], str | None] = {
-        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
+        (scale, which): run.leaders[scale] for which, run in runs.items() for scale in rows
     }
-    whole = Orders(index.agents, pairs, leaders, *runs["gated"][3:])
+    whole = Orders(index.agents, pairs, leaders, runs["gated"].alpha, runs["gated"].alpha_dimensions)
     index.memo[place] = whole
     if not rules.judged:
         return whole
@@ -266,8 +266,9 @@ def _run_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: R
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    index.memo[key] = adjusted, published, first, level, rest if single is None else level
-    return index.memo[key]  # type: ignore[no-any-return]
+    run = _Run(adjusted, published, first, level, rest if single is None else level)
+    index.memo[key] = run
+    return run
 
 
 def _run_source_rule(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]], rules: Rules) -> _Run:
@@ -290,7 +291,7 @@ def _run_source_rule(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]
         return bool(own_rows) and bool((p <= alpha + LEVEL_SLACK).all())
 
     first = {scale: next((agent for agent in agents if leads(agent, scale)), None) for scale in rows}
-    return adjusted, published, first, alpha, alpha
+    return _Run(adjusted, published, first, alpha, alpha)
 
 
 def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adjusted: bool) -> StabilityFinding:

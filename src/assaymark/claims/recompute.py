@@ -260,13 +260,11 @@ class Recomputation:
             if item.value is not None:
                 self.assume(f"the {label} has no tables and is")
             return item
-        kappas = self._pairs(item)
+        value = self._pairs(item)
         records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
             self.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
-        defined = [kappa for kappa in kappas.values() if kappa is not None]
-        value = float(np.mean(defined)) if len(defined) == len(kappas) else None
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
             value = _number(float(alpha_of_sums(*ratings)))
         if item.low is not None:
@@ -276,8 +274,8 @@ class Recomputation:
             self.assume("kappas under half-even rounding are")
         return self._check(item, {"value": value})
 
-    def _pairs(self, item: Measurement) -> dict[str, float | None]:
-        """Recompute the agreement of each pair of judges from its table or sums, and compare it with the stated one."""
+    def _pairs(self, item: Measurement) -> float | None:
+        """Recompute the agreement of each pair of judges from its table or sums; return the mean if all are defined."""
         kappas: dict[str, float | None] = {}
         for pair, cells in (item.detail.get("tables") or {}).items():
             try:
@@ -291,7 +289,8 @@ class Recomputation:
         for pair in dict.fromkeys([*stated, *kappas]):
             label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
             self.compare(label, stated.get(pair), kappas.get(pair))
-        return kappas
+        defined = [kappa for kappa in kappas.values() if kappa is not None]
+        return float(np.mean(defined)) if defined and len(defined) == len(kappas) else None
 
     def _check(self, item: Measurement, again: Mapping[str, Any]) -> Measurement:
         """Compare parts of a measurement with the recomputed ones; return it with those that its tables give."""
@@ -501,10 +500,8 @@ class Recomputation:
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
             return self._check(item, {"value": share})
-        if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
-            several = [kappa for kappa in kappas.values() if kappa is not None]
-            value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return self._check(item, {"value": value})
+        if name == "human.agreement":
+            return self._check(item, {"value": self._pairs(item)})
         return item
 
     def _human_contrast(self, item: Measurement) -> Measurement:

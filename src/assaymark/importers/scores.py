@@ -480,7 +480,13 @@ class _TableParser(RoleTable):
         columns["trial"] = pa.array(scored.trial)
         makers = self._by_owner("agent_family", scored, scored.agent, scored.agents)
         owners = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in scored.agents}
-        if all(owners.values()):
+        nameless = [name for name, maker in owners.items() if not maker]
+        if nameless and len(nameless) < len(owners):
+            self.filled.append(
+                f"no maker is known for {abridge(nameless)}; "
+                "without it self-preference is not tested (--family AGENT=MAKER names it)"
+            )
+        if not nameless:
             columns["agent_family"] = names(
                 [family_of(str(owners[name])).translate(NAMES) for name in scored.agents], scored.agent
             )

@@ -278,11 +278,8 @@ def plan_calls(
     """Plan every judge call of a study, ordered by decision, then judge, then trial."""
     chosen = [decision for decision in eligible(decisions, study.records) if only is None or decision.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
-    system, template, form = (
-        Message("system", (Text.of(system_text(rubric)),)),
-        judge_template(rubric),
-        rubric_form(rubric),
-    )
+    template, form = judge_template(rubric), rubric_form(rubric)
+    system = Message("system", (Text.of(system_text(rubric)),))
     return [
         PlannedCall.of(judge, trial, (system, users[decision.record_id]), template, decision.record_id, form)
         for decision in chosen

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.plan import read_model, shipped_names, shipped_text
+from assaymark.plan import Frozen, read_model, shipped_names, shipped_text
 from assaymark.protocol import RubricChoice
 from assaymark.records import AGGREGATE, JSON, duplicates
 
@@ -26,13 +26,7 @@ _Lines = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x09\x0b-\x1f]+$")
 _LISTED = 11  # points up to which a reply's schema lists them, which every provider can enforce
 
 
-class _RubricPart(BaseModel):
-    """Base of the parts of a rubric file: immutable, strict types, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
-
-
-class Dimension(_RubricPart):
+class Dimension(Frozen):
     """One question with its anchors, worst first: a text for each point in ``at``, by default for every point.
 
     In a file ``anchors`` is a list with one text per point, or a table of points and texts that includes both ends.
@@ -67,13 +61,15 @@ class Dimension(_RubricPart):
         return anchors
 
 
-class Rubric(_RubricPart):
+class Rubric(Frozen):
     """A version of the grading rules: its dimensions in the order in which judges see them.
 
     ``scale`` has the lowest and the highest integer score. ``instructions`` precede the dimensions in every prompt.
     ``pass_condition`` is the result that a variant of the rubric must show before it may be said to fix the problem
     that it was written for.
     """
+
+    model_config = ConfigDict(populate_by_name=True)
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
     title: _Line

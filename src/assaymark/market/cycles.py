@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -325,6 +325,27 @@ _TRIES: Final = 200
 _BOOK: Final = 100_000.0
 
 
+class MinuteSource(Protocol):
+    """A source of minute bars: its instruments, the days of each regime, and the bars of an instrument on a day."""
+
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """Class names by instrument, for all instruments of the source."""
+        ...
+
+    def days_of(self, regime: str) -> np.ndarray:
+        """Return the days of a regime (datetime64[D]). Raises `UnknownNameError` for an unknown regime."""
+        ...
+
+    def day(self, instrument: str, day: np.datetime64) -> Bars | None:
+        """Return the bars of one instrument on one day, oldest first; None if it did not trade."""
+        ...
+
+    def ranges(self) -> tuple[PriceSlice, PriceSlice]:
+        """Return the daily lows and highs, which anyone with the daily history has."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SyntheticMinutes:
     """Minute bars of the synthetic market: six instruments of four classes, one of which lists late."""
@@ -374,10 +395,6 @@ class SyntheticMinutes:
         columns = {listing.id: column for column, listing in enumerate(market.listings) if listing.id in offered}
         shown, of = (market.days, tuple(columns)), [*columns.values()]
         return PriceSlice(*shown, market.low[:, of]), PriceSlice(*shown, market.high[:, of])
-
-
-MinuteSource = SyntheticMinutes | FileMinutes
-"""A source of minute bars: the classes of its instruments, the days of each regime, and the bars of a day."""
 
 
 @record

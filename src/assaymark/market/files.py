@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
-from assaymark.market.instruments import AssetClass, Listing, mixed_snapshots, price_findings
+from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, table_of, with_texts
 from assaymark.records import canonical_json, duplicates, sha256_text
@@ -31,7 +31,9 @@ LARGEST_FILE = 2 << 30
 """Maximum size of a file in bytes."""
 
 
-def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list[Problem]]:
+def history_from_file(
+    path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
+) -> tuple[History, list[Problem]]:
     """Read a price store from one file, with its problems; ``strict`` raises `InputError` if there are any."""
     bars = _read(path, sampled=False)
     names, event, known_at = (bars.columns[name] for name in ("instrument", "event_date", "known_at"))
@@ -45,7 +47,7 @@ def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list
     times[row, column] = known_at
     for name, table in tables.items():
         table[row, column] = bars.columns[name]
-    problems: list[Problem] = [*price_findings(days, ids, tables["close"])]
+    problems: list[Problem] = [*price_findings(days, ids, tables["close"], limits)]
     problems += [Problem(name, "has no price at all") for name in bars.empty]
     counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
     refused = [Problem(f"{key}, {day}", "the bar is there more than once") for (key, day), n in counts.items() if n > 1]
@@ -53,13 +55,14 @@ def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list
         refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
     if refused or (strict and problems):
         raise InputError(path.name, [*refused, *problems])
-    # An instrument is listed from its first price, and an equity if the file does not name its class.
-    firsts = days[np.isfinite(tables["close"]).argmax(axis=0)].astype(object)
-    listings = tuple(
-        Listing(name, bars.classes.get(name, "EQ"), "", name, first) for name, first in zip(ids, firsts, strict=True)
+    # An instrument without a description is listed from its first price, and an equity if no class is named.
+    by_id, firsts = {one.id: one for one in listings}, days[np.isfinite(tables["close"]).argmax(axis=0)].astype(object)
+    described = tuple(
+        by_id.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first)
+        for name, first in zip(ids, firsts, strict=True)
     )
     snapshot = bars.snapshot or path.stem
-    return History(listings, days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
+    return History(described, days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
 
 
 def read_price_table(path: Path) -> Any:
@@ -181,8 +184,9 @@ class _FileBars:
 
 
 def snapshot_from_file(
-    path: Path, now: datetime, *, licence: str = "not stated", currency: str = "", asset_class: AssetClass = "EQ",
-    symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
+    path: Path, now: datetime, *, listings: Sequence[Listing] = (), licence: str = "not stated", currency: str = "",
+    asset_class: AssetClass = "EQ", symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
+    limits: Limits | None = None,
 ) -> Snapshot:  # fmt: skip
     """Read a price file as a snapshot, whose id is derived from its contents. Raises `InputError`."""
     bars = _read(path)
@@ -198,7 +202,7 @@ def snapshot_from_file(
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _snapshot_tables(bars, currency or bars.currency, path.name)
+    tables = _snapshot_tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
@@ -211,7 +215,7 @@ def snapshot_from_file(
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [listing.asset_class for listing in history.listings]
-    findings = price_findings(history.days, listed, history.bars["close"], groups)
+    findings = price_findings(history.days, listed, history.bars["close"], limits, groups)
     wrong: list[Problem] = [finding for finding in findings if finding.kind == "sign"]
     names, event = bars.columns["instrument"], bars.columns["event_date"]
     for kind in (field for field in ("open", "high", "low") if field in bars.columns):  # orders fill at opens
@@ -313,7 +317,7 @@ def _read_wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) 
     return _FileBars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _snapshot_tables(bars: _FileBars, currency: str, source: str) -> dict[str, Any]:
+def _snapshot_tables(bars: _FileBars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Return bars, instruments and corporate actions as tables of a snapshot."""
     size = bars.columns["instrument"].size
     data = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
@@ -352,10 +356,11 @@ def _snapshot_tables(bars: _FileBars, currency: str, source: str) -> dict[str, A
     # From the last row to the first, so that the row of the first day is kept.
     order = np.argsort(days, kind="stable")[::-1]
     first = dict(zip(instruments[order].tolist(), days[order].astype(object).tolist(), strict=True))
-    rows = [
-        Listing(name, bars.classes[name], "", name, first[name]).as_row(currency or None)
+    described = (
+        listings.get(name) or Listing(name, bars.classes[name], "", name, first[name])
         for name in dict.fromkeys(instruments.tolist())
-    ]
+    )
+    rows = [listing.as_row(currency or None) for listing in described]
     return {
         "bars": table_of("bars", {**data, "source": f"file {source}"}),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),

@@ -194,7 +194,7 @@ def implied_actions(
     return tuple(sorted(actions, key=lambda action: action.ex_date))
 
 
-# The common calendar: weekdays, and the gap rule (PortBench section B.3)
+# The common calendar: weekdays, sampling of seven-day series, and the gap rule (PortBench section B.3)
 
 GAP_LIMIT = 5
 """Gaps of up to this many days take the last price; a longer gap stays missing as a whole."""
@@ -209,6 +209,18 @@ def weekdays(first: date, last: date) -> np.ndarray:
 def all_days(first: date, last: date) -> np.ndarray:
     """Return every calendar day from ``first`` to ``last``, both included, as days (datetime64[D])."""
     return np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
+
+
+def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the rows of ``values`` on ``days``; NaN on days that the source lacks."""
+    if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
+        raise InputError("calendar", ["the days of a series must increase, each day once"])
+    sample = np.full((days.size, *values.shape[1:]), np.nan)
+    if source_days.size:
+        at = np.minimum(np.searchsorted(source_days, days), source_days.size - 1)
+        there = source_days[at] == days
+        sample[there] = values[at[there]]
+    return sample
 
 
 def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
@@ -249,10 +261,15 @@ def known_from(moment: datetime) -> int:
 _DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)
 
 
-# Thresholds from which a finding in a price table is reported
-_FROZEN_DAYS = 10
-_JUMP, _FALL = 5.0, 0.95
-_HALF_DAY = 0.5
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds from which a finding in a price table is reported."""
+
+    stale_days: int = 10
+    jump: float = 5.0
+    fall: float = 0.95
+    gap_days: int = GAP_LIMIT
+    half_day: float = 0.5
 
 
 FindingKind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
@@ -269,10 +286,11 @@ class PriceFinding(Problem):
 
 
 def price_findings(
-    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, groups: Sequence[object] | None = None
-) -> list[PriceFinding]:
+    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
+    groups: Sequence[object] | None = None,
+) -> list[PriceFinding]:  # fmt: skip
     """Return all possible errors in a table of closes; ``groups`` (such as classes) for incomplete days."""
-    findings: list[PriceFinding] = []
+    limit, findings = limits or Limits(), list[PriceFinding]()
     unique, times = np.unique(days, return_counts=True)
     findings += [PriceFinding(str(day), "the day is in the table more than once", "order") for day in unique[times > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
@@ -288,20 +306,20 @@ def price_findings(
             text = f"a price must be positive (got {closes[row, column]:g})"
             findings.append(PriceFinding(f"{name}, {days[row]}", text, "sign", 0, column))
         holes = np.diff(there) - 1
-        for place in np.flatnonzero(holes > GAP_LIMIT):
-            text = f"{holes[place]} days in a row are missing (up to {GAP_LIMIT} are carried)"
+        for place in np.flatnonzero(holes > limit.gap_days):
+            text = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
             findings.append(PriceFinding(f"{name}, {days[there[place] + 1]}", text, "gap", int(holes[place]), column))
-        if (behind := days.size - 1 - int(there[-1])) > GAP_LIMIT:
+        if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
             text = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
             findings.append(PriceFinding(name, text, "stale", behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
-            if (length := stop - start) >= _FROZEN_DAYS:
+            if (length := stop - start) >= limit.stale_days:
                 text = f"is frozen: {length} equal closes in a row"
                 findings.append(PriceFinding(f"{name}, {days[there[start]]}", text, "frozen", length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
-        for place in np.flatnonzero((moves > _JUMP) | (moves < -_FALL)):
+        for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
             text = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
             findings.append(PriceFinding(f"{name}, {days[there[place + 1]]}", text, "return", 0, column))
     # Days on which many instruments of a group are missing that trade before and after: an incomplete download
@@ -313,7 +331,7 @@ def price_findings(
         # In the last row, a price is expected of all instruments with a price the day before: it is often incomplete.
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
         expected, present = due.sum(axis=1), priced.sum(axis=1)
-        for row in np.flatnonzero((present > 0) & (present < _HALF_DAY * expected)):
+        for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
             text = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
             findings.append(PriceFinding(str(days[row]), text, "half day"))
     return findings

@@ -12,13 +12,24 @@ import numpy as np
 from assaymark.errors import InputError
 from assaymark.market.instruments import (
     CLASS_NAMES,
+    CLASSES,
     AssetClass,
     Listing,
     class_members,
+    fill_gaps,
     known_from,
     simple_returns,
 )
-from assaymark.market.synthetic import SyntheticMarket, streams
+from assaymark.market.synthetic import (
+    CRYPTO_DRAWDOWN,
+    EQUAL_WEIGHT_VOLATILITY,
+    INTRA,
+    VOLATILITY,
+    WITH_EQUITIES,
+    SyntheticMarket,
+    streams,
+    synthetic_market,
+)
 
 # Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)
 
@@ -142,6 +153,72 @@ def group_correlations(correlation: np.ndarray, member: np.ndarray) -> np.ndarra
     sums = member.T @ np.where(defined, correlation, 0.0) @ member
     counts = member.T @ defined @ member
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
+
+
+# Measured figures of the synthetic market next to its calibration targets, for the documentation
+
+WINDOW = 41
+"""Returns in one correlation window, as in PortBench's published correlations from a trailing window."""
+
+_YEAR = 252
+
+CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
+"""A calibrated figure: name, class, target as text, lower and upper bound, and the value of each seed's market."""
+
+
+def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
+    """Return every calibration target with the values measured in the markets of these seeds."""
+    measured = [measure(synthetic_market(seed)) for seed in seeds]
+    targets: list[tuple[str, str, str, float, float]] = []
+    for figure, wanted in (("correlation within", INTRA), ("correlation with equities", WITH_EQUITIES)):
+        targets += [(figure, name, f"{value:.2f}", value - 0.06, value + 0.06) for name, value in wanted.items()]
+    for name in CLASSES:
+        low, high = VOLATILITY[name]
+        text = f"{100 * low:.3g} to {100 * high:.3g} %"
+        targets += [(f"{end} volatility", name, text, low, high) for end in ("lowest", "highest")]
+    low, high = CRYPTO_DRAWDOWN
+    targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
+    about = EQUAL_WEIGHT_VOLATILITY
+    targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
+    return [(*target, tuple(figures[target[:2]] for figures in measured)) for target in targets]
+
+
+def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
+    """Measure the calibrated figures of one market, by (figure, class)."""
+    closes = fill_gaps(market.close)
+    returns, calm = simple_returns(closes), market.calm[1:]
+    figures: dict[tuple[str, str], float] = {}
+    starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
+    member = np.stack([[one.asset_class == name for one in market.listings] for name in CLASSES], axis=1).astype(float)
+    each = [
+        group_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), member)
+        for at in starts
+    ]
+    means = np.nanmean(each, axis=0)
+    for at, name in enumerate(CLASSES):
+        figures["correlation within", name] = float(means[at, at])
+        figures["correlation with equities", name] = float(means[at, CLASSES.index("EQ")])
+    volatility = np.nanstd(returns[calm], axis=0, ddof=1) * np.sqrt(_YEAR)
+    for name, columns in class_members(market.listings).items():
+        figures["lowest volatility", name] = float(volatility[columns].min())
+        figures["highest volatility", name] = float(volatility[columns].max())
+    index, window = class_index(closes, market.listings)["CR"], market.windows[-1]
+    path = index[window.first - 1 : window.last + 1]
+    figures["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
+    equal = np.nanmean(returns[calm], axis=1)
+    figures["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
+    return figures
+
+
+def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
+    """Return the calibration as a Markdown table, one row per figure and class, one column per seed."""
+    head = ["figure", "class", "target", *(f"seed {seed}" for seed in seeds)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, asset_class, target, _, _, measured in calibration(seeds):
+        as_share = "%" in target
+        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in measured]
+        lines.append("| " + " | ".join([name, asset_class, target, *values]) + " |")
+    return "\n".join(lines) + "\n"
 
 
 _NOON = 12 * 3600

@@ -19,6 +19,7 @@ from assaymark.market.instruments import (
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
+    Limits,
     Listing,
     class_members,
     fill_gaps,
@@ -39,7 +40,7 @@ class QualityReport:
     notes: tuple[Problem, ...]
 
 
-def condition(history: History) -> QualityReport:
+def condition(history: History, limits: Limits | None = None) -> QualityReport:
     """Check the quality of a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
@@ -47,12 +48,12 @@ def condition(history: History) -> QualityReport:
     ids, groups = [listing.id for listing in history.listings], [listing.asset_class for listing in history.listings]
     problems: list[Problem] = []
     notes: list[Problem] = []
-    for finding in price_findings(history.days, ids, bars["close"], groups):
+    for finding in price_findings(history.days, ids, bars["close"], limits, groups):
         delisted = history.listings[finding.column].delisted
         if finding.kind == "stale" and delisted is not None:
             # Delisted within a gap's length of its last price: a regular end.
             last = history.days[history.days.size - 1 - finding.days]
-            if int(np.busday_count(last, np.datetime64(delisted))) <= GAP_LIMIT:
+            if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
                 continue
         light = finding.kind == "gap" and finding.days <= LONG_GAP
         light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"

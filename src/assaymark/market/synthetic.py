@@ -106,13 +106,28 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
     return np.asarray(np.minimum(betas, top))
 
 
-# Parameters per class, calibrated to the figures that PortBench publishes (appendix F.1, section 4). Figures that it
-# does not publish (sub-sector shares, other correlations, sizes of the legs of stress windows) are our choice.
+# Calibration targets per class: the figures that PortBench publishes (appendix F.1, section 4). Figures that it does
+# not publish (sub-sector shares, other correlations, sizes of the legs of stress windows) are our choice.
+INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
+"""Mean correlation between two instruments of one class."""
+
 DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
 """Target correlation of the generator within a class: 41-day windows with changing volatility give 2 to 4 % less."""
 
 WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
 """Mean correlation between an instrument of the class and an equity."""
+
+VOLATILITY: dict[AssetClass, tuple[float, float]] = {
+    "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
+    "CA": (0.001, 0.003),
+}  # fmt: skip
+"""Lowest and highest annual volatility of an instrument on calm days."""
+
+CRYPTO_DRAWDOWN = (0.50, 0.70)
+"""Fall of the crypto class in the tightening window, as shares of the peak."""
+
+EQUAL_WEIGHT_VOLATILITY = 0.10
+"""Approximate annual volatility of the equal-weight portfolio of all instruments on calm days."""
 
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""

@@ -7,13 +7,12 @@ not a run: nothing of it is stored in a ledger, and no claim follows from it.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from assaymark import __version__
 from assaymark.engine import CallSpec, Finish, Ledger, Message, Reply
@@ -36,8 +35,38 @@ _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
 _ENDS: Final[dict[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 
 
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+ai: Any = None if importlib.util.find_spec("inspect_ai") is None else importlib.import_module("inspect_ai")
+"""Inspect AI; None if it is not installed (the extra [inspect])."""
+
+
+def _require_inspect() -> None:
+    if ai is None:
+        raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
+
+
+def _task(make: Made) -> Made:
+    """Register a task with Inspect, if that is installed."""
+    return make if ai is None else ai.task(make)
+
+
+def _scorer(*shares: str) -> Callable[[Made], Made]:
+    """Register a scorer with Inspect, which averages these values only.
+
+    A mean over trajectories does not compare agents, but in a list of evals it would look as if it did.
+    """
+
+    def register(make: Made) -> Made:
+        return make if ai is None else ai.scorer.scorer(metrics={name: [ai.scorer.mean()] for name in shares})(make)
+
+    return register
+
+
+@_task
 def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     """Task: grade the trajectories of the locked run folder ``run``, each ``trials`` times."""
+    _require_inspect()
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     criteria = find_rubric(rubric) if rubric else locked.rubric
@@ -48,14 +77,14 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     samples = [_sample(call.call, names[call.about], {"cluster": clusters[call.about]}) for call in planned]
     about = {"plan_hash": locked.plan_hash, "rubric": criteria.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
-    return _task(
-        "decisions", ordered, planned,
-        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or criteria.version), trials, about,
-    )  # fmt: skip
+    scorer = graded((not rubric and locked.study.rubric.text) or rubric or criteria.version)
+    return _made_task("decisions", ordered, planned, scorer, trials, about)
 
 
+@_task
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     """Task: compare the pairs of a judge datasheet on the finance tasks, each in both orders."""
+    _require_inspect()
     built = stimuli.build_stimuli(stimuli.finance_tasks(), seed)
     stimuli.check(built)
     planned = stimuli.plan_pair_calls(built, _ASKED, [prompt])
@@ -67,7 +96,7 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
         details = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
         samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **details}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
-    return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
+    return _made_task("pairs", samples, planned, preferred(), trials, about)
 
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
@@ -93,24 +122,24 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
 
 
 def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
-    return require_inspect("inspect_ai.dataset").Sample(id=name, input=chat_messages(call), metadata=metadata)
+    return ai.dataset.Sample(id=name, input=chat_messages(call), metadata=metadata)
 
 
-def _task(
+def _made_task(
     name: str, samples: list[Any], planned: Sequence[PlannedCall[Any, Any]], scorer: Any, trials: int,
     metadata: dict[str, Any],
-) -> Any:  # fmt: skip  # fmt: skip
+) -> Any:  # fmt: skip
     """Return a task that requests the reply form by the provider's own means, and never answers from a cache."""
     if not planned:
         raise InputError("inspect eval", [Problem("run", "no decision is left to judge")])
-    ai, model = require_inspect(), require_inspect("inspect_ai.model")
     return ai.Task(
-        dataset=require_inspect("inspect_ai.dataset").MemoryDataset(samples, name=name),
-        solver=require_inspect("inspect_ai.solver").generate(cache=False), scorer=scorer, epochs=trials,
-        config=model.GenerateConfig(response_schema=response_schema(planned[0].call)), metadata=metadata,
+        dataset=ai.dataset.MemoryDataset(samples, name=name), solver=ai.solver.generate(cache=False), scorer=scorer,
+        config=ai.model.GenerateConfig(response_schema=response_schema(planned[0].call)), epochs=trials,
+        metadata=metadata,
     )  # fmt: skip
 
 
+@_scorer("usable")
 def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:
     """Return a scorer that parses a judge's reply strictly: usable or not, and a score for each rubric dimension."""
 
@@ -120,6 +149,7 @@ def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:
     return score
 
 
+@_scorer("usable", "first", "right")
 def preferred() -> Callable[[Any, Any], Awaitable[Any]]:
     """Return a scorer of a judge's reply to a pair: usable or not, first slot preferred, better text preferred."""
 
@@ -135,31 +165,7 @@ def _stop(state: Any) -> str:
 
 def _score(state: Any, value: Value, problem: str | None) -> Any:
     reason = None if problem is None else "invalid_response_format"
-    score = require_inspect("inspect_ai.scorer").Score
-    return score(value=value, answer=state.output.completion, explanation=problem, reason=reason)
-
-
-_REGISTERED: Final[dict[str, Any]] = {}
-
-
-def _scorers() -> dict[str, Any]:
-    """Return the scorers as Inspect registers them, once."""
-    if not _REGISTERED:
-        scorer = require_inspect("inspect_ai.scorer")
-        # A mean over trajectories does not compare agents, but in a list of evals it would look as if it did: only the
-        # share of usable replies is averaged and, for pairs, of first slots and right answers.
-        _REGISTERED["graded"] = scorer.scorer(metrics={"usable": [scorer.mean()]})(graded)
-        shares = {name: [scorer.mean()] for name in ("usable", "first", "right")}
-        _REGISTERED["preferred"] = scorer.scorer(metrics=shares)(preferred)
-    return _REGISTERED
-
-
-def register() -> None:
-    """Register the tasks and scorers with Inspect; importing this module does so if Inspect is installed."""
-    task = require_inspect().task
-    for make in (judge, pairs):
-        task(make)
-    _scorers()
+    return ai.scorer.Score(value=value, answer=state.output.completion, explanation=problem, reason=reason)
 
 
 # --- Logs of a run ----------------------------------------------------------------------------------------------------
@@ -177,16 +183,9 @@ _NOT_SHOWN: Final = (
 )
 
 
-def require_inspect(name: str = "inspect_ai") -> ModuleType:
-    """Import a module of Inspect AI; raises `AssayError` if the package is missing."""
-    with suppress(ImportError):
-        return importlib.import_module(name)
-    raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
-
-
 def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     """Write one ``.eval`` log for each judge of a run, with its calls and replies; returns path and counts of each."""
-    require_inspect()
+    _require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     session = JudgingSession(folder, locked, {})
     study, store, names = locked.study, session.store, item_names(session.shown)
@@ -222,7 +221,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
                 scored = sum(answer.status == "ok" for _, answer in answered)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
                 with atomic_path(path) as part:
-                    require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
+                    ai.log.write_eval_log(log, str(part), format="eval")
                 files.append({"path": str(path), "judge": judge.name, "samples": len(answered), "scored": scored})
     return files
 
@@ -235,8 +234,7 @@ def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
 
 def chat_messages(call: CallSpec) -> list[Any]:
     """Return the messages of a call as Inspect's; ids are content digests, so that equal logs are equal."""
-    model = require_inspect("inspect_ai.model")
-    kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
+    kinds = {"system": ai.model.ChatMessageSystem, "user": ai.model.ChatMessageUser}
     return [
         kinds[message.role](id=sha256_text(message.canonical)[:22], content=_valid_utf8(message.text), source="input")
         for message in call.messages
@@ -248,8 +246,7 @@ def _log(
     scored: int,
 ) -> Any:  # fmt: skip
     """Return the replies of one judge as an ``EvalLog``, with its model, the plan, and how many have scores."""
-    log, model = require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model")
-    plan, study, when = locked.plan_hash, locked.study.name, locked.locked_at
+    log, plan, study, when = ai.log, locked.plan_hash, locked.study.name, locked.locked_at
     counts = {"scored_samples": scored, "unscored_samples": len(samples) - scored}
     settings = {"temperature": judge.temperature, "seed": judge.seed, "reasoning_effort": judge.effort}
     about = {"plan_hash": plan, "kind": kind, "judge": judge.name, "family": judge.family}
@@ -258,7 +255,7 @@ def _log(
         task_id=sha256_text(f"{plan} {kind}")[:22], created=when, task=TASK,
         task_display_name=f"{judge.name} ({kind})",
         dataset=log.EvalDataset(name=study, samples=len(ids), sample_ids=ids, shuffled=False),
-        model=judge.model, model_args=dict(judge.args), model_generate_config=model.GenerateConfig(**settings),
+        model=judge.model, model_args=dict(judge.args), model_generate_config=ai.model.GenerateConfig(**settings),
         config=log.EvalConfig(epochs=judge.trials), packages={"assaymark": __version__},
         metadata={**about, "rubric": rubric.version, "not_shown": _NOT_SHOWN},
     )  # fmt: skip
@@ -276,9 +273,7 @@ def _answer(
     reply: Reply, judged: Judgment,
 ) -> Any:  # fmt: skip
     """Return one reply as an ``EvalSample``: the prompt, the reply, and the scores that were read from it."""
-    log, model, messages = (
-        require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
-    )  # fmt: skip
+    model, messages = ai.model, chat_messages(planned.call)
     assistant = model.ChatMessageAssistant(
         id=planned.call.key[:22], content=_valid_utf8(reply.text), source="generate", model=reply.model
     )
@@ -291,13 +286,13 @@ def _answer(
         )  # fmt: skip
     choice = model.ChatCompletionChoice(message=assistant, stop_reason=_STOPS[reply.finish])
     output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
-    score = require_inspect("inspect_ai.scorer").Score
+    score = ai.scorer.Score
     if judged.status == "ok":
         scores = {name: score(value=judged.scores[name]) for name in rubric.names}
     else:  # a sample without scores, with the reason
         lost = {"reason": _REASONS[judged.status], "explanation": judged.reason}
         scores = {name: score.unscored(**lost) for name in rubric.names}
-    return log.EvalSample(
+    return ai.log.EvalSample(
         id=names[planned.about], epoch=planned.call.trial,
         uuid=sha256_text(f"{kind} {planned.judge.name} {planned.about} {planned.call.trial}")[:22],
         input=messages, target="", messages=[*messages, output.message], output=output, scores=scores,
@@ -315,7 +310,3 @@ def _answer(
 def _valid_utf8(text: str) -> str:
     """``text`` as valid UTF-8: half of a surrogate pair becomes its escape."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-if importlib.util.find_spec("inspect_ai") is not None:
-    register()

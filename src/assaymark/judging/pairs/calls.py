@@ -11,14 +11,14 @@ from importlib.resources import files
 from itertools import permutations
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 import assaymark.prompting as p
 import assaymark.records as records
 from assaymark.engine.calls import Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.prompts import PlannedCall
-from assaymark.plan import read_model
+from assaymark.plan import Frozen, read_model
 from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, duplicates, sha256_text
@@ -93,13 +93,7 @@ _Line = Annotated[str, Field(min_length=1, max_length=400, pattern=r"^\S(?:[^\x0
 _DIGIT = re.compile(r"(\d)(?!\d)")
 
 
-class _TaskPart(BaseModel):
-    """Base of the parts of a task file: immutable, strict types, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class Requirement(_TaskPart):
+class Requirement(Frozen):
     """One requirement of a good text, with sentences that meet it, meet it in part, and do not meet it.
 
     ``name`` is the words that a sentence must contain, ``must`` the description for judges. ``met`` has at least two
@@ -113,8 +107,10 @@ class Requirement(_TaskPart):
     neutral: _Line
 
 
-class Task(_TaskPart):
+class Task(Frozen):
     """A situation with five or more requirements, in the order in which judges see them."""
+
+    model_config = ConfigDict(populate_by_name=True)
 
     name: Annotated[str, Field(max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     question: Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x08\x0b-\x1f]+$")]
@@ -126,7 +122,9 @@ class Task(_TaskPart):
         return tuple(requirement.name for requirement in self.requirements)
 
 
-class _Tasks(_TaskPart):
+class _Tasks(Frozen):
+    model_config = ConfigDict(populate_by_name=True)
+
     tasks: Annotated[tuple[Task, ...], Field(alias="task")]
 
 
