@@ -53,6 +53,11 @@ def number(value: float, digits: int = 2) -> str:
     return text.replace("-", MINUS)
 
 
+def gate_number(value: float, *cuts: float) -> str:
+    """Format a number beside its cut-offs: with three decimals if two would round it up to one that it misses."""
+    return number(value, 3 if any(value < cut <= round(value, 2) for cut in cuts) else 2)
+
+
 def count(value: int) -> str:
     """Format a count with thousands separators."""
     return f"{value:,}"
