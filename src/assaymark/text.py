@@ -53,9 +53,29 @@ def number(value: float, digits: int = 2) -> str:
     return text.replace("-", MINUS)
 
 
+def gate_number(value: float, *cuts: float) -> str:
+    """Format a number beside its cut-offs: with three decimals if two would round it up to one that it misses."""
+    return number(value, 3 if any(value < cut <= round(value, 2) for cut in cuts) else 2)
+
+
 def count(value: int) -> str:
     """Format a count with thousands separators."""
     return f"{value:,}"
+
+
+_SMALL: Final = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+
+
+def count_words(value: int) -> str:
+    """Format a count: up to twelve as a word, larger ones as digits."""
+    return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
+
+
+def plural(value: int, noun: str, many: str | None = None) -> str:
+    """Format a count in words with its noun."""
+    return f"{count_words(value)} {noun if value == 1 else many or noun + 's'}"
 
 
 def count_of(n: int, of: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from assaymark.claims import levels as rule
 from assaymark.claims.findings import SMALL_GAP, Fields, cluster_findings
 from assaymark.claims.levels import Finding, Rules, threshold
-from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
+from assaymark.claims.messages import count_words, ends_words, interval_words, listing, number, p_words, plural, signed
 from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, higher_first
 from assaymark.metrology.contrasts import holm
@@ -140,7 +140,7 @@ class _BoardFamily:
         if name not in self.known.compared:
             return
         scored = len(self.scored[board])
-        of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
+        of = f"{plural(scored, 'model')} with a score" if 1 < scored < len(models) else plural(len(models), "model")
         asked: list[tuple[ComparisonClaim, str]] = [(FIRST, of), (ABOVE, "")]
         for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
             for high, *other in combinations(models, kind.subjects):
@@ -248,7 +248,7 @@ class _BoardFamily:
             tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
             status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
         else:
-            lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
+            lead = f"The lead over each of the other {plural(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
         return ClaimEvidence(status, reason, ids, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
@@ -332,7 +332,7 @@ class _FactClaims:
         passing = sum(" stays within " in verdict.claim.statement for verdict in rest)
         limit = _percent(float(windows[0].detail["tolerance"]))
         findings = [*missing_findings(left_out)]
-        of = counted(len(rest), "model") + (" with a score" if findings else "")
+        of = plural(len(rest), "model") + (" with a score" if findings else "")
         within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
         text = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
         subjects, ids = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
@@ -405,7 +405,7 @@ class _FactClaims:
         low, high, ends = item.low, item.high, ends_words(item.low, item.high)
         agree = low is not None and low > agreed
         rho = "is not defined" if item.value is None else f"is {number(item.value)}"
-        order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
+        order = f"The order of these {plural(item.n, 'model')} on the questions and in the pipeline"
         text = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {rho}{ends}."
         claim = _bench_claim("dissociation", dict(item.labels), text, (), "questions and pipeline")
         if low is None or high is None:

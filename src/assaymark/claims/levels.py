@@ -22,6 +22,7 @@ from assaymark.records import (
     Measurement,
     measurement_id,
 )
+from assaymark.text import gate_number
 
 T = TypeVar("T")
 Signed = tuple[Measurement, float | None, float | None, float | None]
@@ -442,10 +443,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> Finding:
                 "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
                 "halt": f"below {number(rules.halt)}: no ranking",
             }[status]
-            # Three decimals if two would round it up to a cut-off that it misses.
-            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
-            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-            kappa += ends_words(item.low, item.high)
+            kappa = gate_number(item.value, rules.halt, rules.publish) + ends_words(item.low, item.high)
             reason = f"The judges agree on {within} at {word} {kappa}, {rule}."
         conditions: tuple[Condition, ...] = ()
         if status == "methodology" and value is not None:

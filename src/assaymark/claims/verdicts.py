@@ -25,13 +25,13 @@ from assaymark.claims.levels import (
 from assaymark.claims.messages import (
     Phrase,
     Value,
-    counted,
     interval_words,
     listing,
     measure_words,
     number,
     p_words,
     phrase,
+    plural,
     signed,
 )
 from assaymark.claims.orders import GAP, ClaimEvidence, PairResult, contrasts_of, orders_of
@@ -127,7 +127,7 @@ class ComparisonClaim(ClaimType):
 
     def build(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
-            return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
+            return self.claim(dimension, subjects[0], size=plural(len(index.agents), "agent"))
         pair = higher_first(dimension, subjects[0], subjects[1], index)
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
@@ -222,7 +222,7 @@ class ComparisonClaim(ClaimType):
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with its scope: the judges whose scores it is about, and a lack of distinctness."""
         scope = scope_words(index.get("panel.families"), fields.state("other_judges"))
-        text = self.statement(claim.subjects, counted(len(index.agents), "agent"))
+        text = self.statement(claim.subjects, plural(len(index.agents), "agent"))
         on = f" on {measure_words(claim.dimension)}"
         if fields.state("distinct") == "not-told-apart":
             return f"{text}{scope}{on}, which these judges do not tell from the overall impression."
@@ -265,7 +265,7 @@ class FirstRankClaim(ComparisonClaim):
             others = sorted(pair.other(agent) for pair in pairs if pair not in tested)
             reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
             if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
-                with_each = counted(len(tested), "agent")
+                with_each = plural(len(tested), "agent")
                 reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
         elif not published & {"plain", "gated"}:
             needed, status = threshold(orders.level(dimension)), "tie-class"
@@ -274,7 +274,7 @@ class FirstRankClaim(ComparisonClaim):
         else:
             status = min((_drop_status(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
             weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
-            lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant"
+            lead = f"The lead over each of the other {plural(len(pairs), 'agent')} is significant"
             worst = p_words(max(pair.plain for pair in pairs))
             about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
             reason = f"{lead} ({worst} adjusted, at most), {_drop_status(dimension, weakest, index)[1]}{about}."

@@ -170,8 +170,6 @@ class Comparisons:
         if names and all(name in columns for name in names):
             covariates = np.array([columns[name] for name in names], dtype=np.float64).T
             lengths = _means(covariates, place, a * c).reshape(c, a, -1)
-        cluster = np.zeros(c, dtype=np.int64)
-        cluster[grades.cycle] = grades.cluster
         present = np.unique(grades.cycle)
         cells = _means(values, place, a * c).reshape(c, a, *values.shape[1:])
         records = None
@@ -179,7 +177,7 @@ class Comparisons:
             records = values, np.searchsorted(present, grades.cycle), grades.agent
         copied = ("names", "agents", "judges", "families", "agent_families", "clusters", "families_known")
         return cls(
-            **{name: getattr(table, name) for name in copied}, cluster=cluster[present],
+            **{name: getattr(table, name) for name in copied}, cluster=table.cycle_clusters[present],
             weight=np.ones(present.size, dtype=np.int64), cells=cells[present], records=records,
             lengths=None if lengths is None else lengths[present], cycles=tuple(table.cycles[k] for k in present),
         )._in_order(study)  # fmt: skip

@@ -16,6 +16,7 @@ from assaymark.metrology import checks, measure_people, reliability
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import minimum_detectable_gap, noncentral_tail
 from assaymark.metrology.orders import dimensions_claimed
+from assaymark.metrology.panel import cell_sums
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.protocol import Study
@@ -145,20 +146,16 @@ def _component(raw: float, freedom: int) -> Component:
 
 def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[list[dict[str, Component]], int]:
     """Estimate the components that need agents with common cycles, by name; also return the number of such pairs."""
-    a, c, width = len(table.agents), len(table.cycles), panel.shape[1]
-    place = table.agent * c + table.cycle
-    counts = np.bincount(place, minlength=a * c)
-    totals = np.stack([np.bincount(place, weights=column, minlength=a * c) for column in panel.T], axis=1)
-    means, present = (totals / np.maximum(counts, 1)[:, None]).reshape(a, c, -1), counts.reshape(a, c) > 0
-    cluster = np.zeros(c, dtype=np.int64)
-    cluster[table.cycle] = table.cluster
+    a, width, cluster = len(table.agents), panel.shape[1], table.cycle_clusters
+    cells, counts = cell_sums(panel, table.agent, table.cycle, cluster.size, a)
+    means, present = cells / np.maximum(counts, 1)[:, :, None], counts > 0
     within, product, between, between_product, level = np.zeros((5, width))
     pairs, freedom, between_freedom, spread, inside, inverse = 0, 0, 0, 0.0, 0.0, 0.0
     for agent, other in combinations(range(a), 2):
-        common = np.flatnonzero(present[agent] & present[other])
+        common = np.flatnonzero(present[:, agent] & present[:, other])
         if not common.size:
             continue
-        first, second = means[agent, common], means[other, common]
+        first, second = means[common, agent], means[common, other]
         _, code, sizes = np.unique(cluster[common], return_inverse=True, return_counts=True)
         n, g, squares = code.size, sizes.size, float(np.square(sizes).sum())
         (x, x_out), (y, y_out) = _centred(first, code, sizes), _centred(second, code, sizes)

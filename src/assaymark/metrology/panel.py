@@ -313,9 +313,7 @@ def cell_sums(scores: Floats, agent: Ints, cycle: Ints, cycles: int, agents: int
 
 def panel_of(table: ScoreTable, study: Study) -> Panel:
     """Compute panel scores, the design of agents and cycles, and every pair's differences, from a gated table."""
-    scores, cycles = table.stacked, len(table.cycles)
-    cluster = np.zeros(cycles, dtype=np.int64)
-    cluster[table.cycle] = table.cluster
+    scores, cluster, cycles = table.stacked, table.cycle_clusters, len(table.cycles)
     columns = _blocks(scores, drops_of(table.families))
     cells, counts = cell_sums(columns, table.agent, table.cycle, cycles, len(table.agents))
     return _panel(table, study, scores, cells, counts, cluster, np.ones(cycles, dtype=np.int64))

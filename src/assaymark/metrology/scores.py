@@ -122,6 +122,14 @@ class ScoreTable:
         values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
         return Grades(values, agent, cycle, cluster, (*complete.trajectories, *rest.trajectories), lengths)
 
+    @property
+    def cycle_clusters(self) -> Ints:
+        """The cluster of each cycle [C]."""
+        clusters = np.zeros(len(self.cycles), dtype=np.int64)
+        for part in (self, self.incomplete or self):
+            clusters[part.cycle] = part.cluster
+        return clusters
+
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         """Shares of first records without a usable reply, 0..1, by judge and by judge and agent."""
         return missing_shares(self.judges, self.agents, self.replies)

@@ -26,7 +26,7 @@ from assaymark.records import (
 from assaymark.report.blocks import MeasurementIndex, by_name
 from assaymark.report.records.judgments import JudgmentPart
 from assaymark.report.text import as_text, counted, known, ordinal_span, weakest
-from assaymark.text import clean, number
+from assaymark.text import clean, gate_number
 
 Example = tuple[CycleKey, Context, tuple[Decision, ...]]
 """One cycle with its context and its decisions."""
@@ -255,9 +255,7 @@ class RunIndex(MeasurementIndex):
         """A kappa to compare with the gates, with three decimals where rounding to two would lift it over a gate."""
         if not known(item):
             return as_text(item)
-        gates = self.study.gates
-        lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
-        return number(item.value, 3 if lifted else 2)
+        return gate_number(item.value, self.study.gates.halt, self.study.gates.publish)
 
     def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
         """The verdicts of some kinds on one dimension, by claim id; without kinds all verdicts about agents."""

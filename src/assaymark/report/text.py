@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Final, TypeGuard
 
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
-from assaymark.text import clean, count, count_of, number, span, undefined_reason, visible
+from assaymark.text import clean, count, count_of, count_words, number, span, undefined_reason, visible
 from assaymark.text import listing as listing
 from assaymark.text import p_words as p_words
+from assaymark.text import plural as plural
 
 NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
@@ -21,9 +22,6 @@ AGREES: Final[Mapping[AgreementStatus, str]] = {
 }  # fmt: skip
 """Words for the agreement that a kappa shows."""
 
-_SMALL: Final = (
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
 _STOP: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
@@ -92,14 +90,7 @@ def tally_words(reached: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {noun}" for _, n, noun in tally(reached))
 
 
-def words(value: int) -> str:
-    """Small counts as words, larger ones as digits."""
-    return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
-
-
-def plural(value: int, noun: str, many: str | None = None) -> str:
-    """A count in words with its noun."""
-    return f"{words(value)} {noun if value == 1 else many or noun + 's'}"
+words = count_words
 
 
 def counted(value: int, noun: str, many: str | None = None) -> str:

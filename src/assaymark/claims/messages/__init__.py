@@ -14,9 +14,11 @@ from typing import Any, Final, TypeAlias
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE
 from assaymark.text import clean
+from assaymark.text import count_words as count_words
 from assaymark.text import listing as listing
 from assaymark.text import number as number
 from assaymark.text import p_words as p_words
+from assaymark.text import plural as plural
 
 ENGLISH: Final = "en"
 """The reference language: every other language must have the same keys."""
@@ -198,22 +200,9 @@ def _placeholders(text: str) -> list[tuple[str, str, str]]:
     return [(name, spec or "", conversion or "") for _, name, spec, conversion in _parsed(text) if name is not None]
 
 
-_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-
-
 def measure_words(dimension: str) -> str:
     """Return the phrase for the score of a dimension."""
     return "the overall score" if dimension == AGGREGATE else dimension.replace("_", " ")
-
-
-def count_words(count: int) -> str:
-    """Format a count: up to twelve as a word, larger ones as digits."""
-    return _SMALL[count] if count < len(_SMALL) else str(count)
-
-
-def counted(count: int, noun: str) -> str:
-    """Format a count with its noun."""
-    return f"{count_words(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def signed(value: float) -> str:

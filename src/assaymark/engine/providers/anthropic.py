@@ -158,7 +158,7 @@ _NO_ERROR: Final[Mapping[str, tuple[str, bool]]] = {
 }
 
 
-class AnthropicBatches(batches.StreamedBatches):
+class AnthropicBatches(batches.RemoteBatches):
     """Batches of calls to ``anthropic/NAME``, of at most 100,000 calls and 256 MB each."""
 
     model = AnthropicModel

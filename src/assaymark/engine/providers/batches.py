@@ -72,9 +72,13 @@ def lane_of(call: CallSpec) -> str:
 
 
 class RemoteBatches(ABC):
-    """Client for the batches of one lane (see `lane_of`); every failure is a `ModelError`. Must be closed."""
+    """Client for the batches of one lane (see `lane_of`); every failure is a `ModelError`. Must be closed.
+
+    ``place`` is the part of the client for batches, of an SDK built like OpenAI's; batches of another SDK do without.
+    """
 
     model: ClassVar[type[SdkModel]]
+    place: ClassVar[str]
     most_items: ClassVar[int]
     most_bytes: ClassVar[int]
     form: ClassVar[Mapping[str, str]]  # fields of a call in a batch: first its key, last its body, others constant
@@ -137,9 +141,6 @@ class RemoteBatches(ABC):
 
     @abstractmethod
     async def _state(self, remote: str) -> BatchState: ...
-
-    @abstractmethod
-    async def _cancel(self, remote: str) -> None: ...
 
     @abstractmethod
     def _results(self, remote: str) -> AsyncIterator[list[Result]]: ...
@@ -217,12 +218,6 @@ class RemoteBatches(ABC):
             if status_of(exc) != 404:
                 raise
         return BatchState("gone", reason=f"{self.at.address} does not know the batch {remote}")
-
-
-class StreamedBatches(RemoteBatches):
-    """Batches behind an SDK built like OpenAI's; ``place`` is the attribute of its client for batches."""
-
-    place: ClassVar[str]
 
     @property
     def batches(self) -> Any:

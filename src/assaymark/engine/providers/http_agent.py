@@ -23,7 +23,6 @@ from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 from assaymark import __version__
 from assaymark.engine.calls import CallSpec, Reply, one_line
@@ -36,13 +35,14 @@ from assaymark.engine.providers.transports import (
     VARIABLE,
     Rule,
     Secret,
+    address_of,
     address_problem,
     apart,
     argument_problems,
     refuse,
     scrub,
 )
-from assaymark.errors import InputError, ModelError, Problem
+from assaymark.errors import InputError, ModelError
 from assaymark.prompting import JUDGED_KINDS, Rejected, strict_json
 from assaymark.records import JSON, Context, Decision, canonical_json, parse, record, to_json
 
@@ -232,11 +232,12 @@ class HttpAgent:
         self, url: str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES,
         environ: Mapping[str, str] | None = None, sleep: Sleep = asyncio.sleep,
     ) -> None:  # fmt: skip
-        if problem := address_problem(url, "token_env"):
-            raise InputError("address of an agent", [Problem("", problem)])
-        self.url, parts, secure = url, urlsplit(url), url.startswith("https")
-        port = parts.port or (HTTPSConnection if secure else HTTPConnection).default_port
-        self.site = secure, parts.hostname or "", port, parts.path or "/"
+        parts = address_of(url)
+        if parts is None:
+            raise InputError("address of an agent", [address_problem(url, "token_env") or ""])
+        secure = parts["scheme"] == "https"
+        port = int(parts["port"] or (443 if secure else 80))
+        self.url, self.site = url, (secure, parts["host"].strip("[]"), port, parts["path"] or "/")
         """True for TLS; the host (an IPv6 address without brackets), the port and the path."""
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ

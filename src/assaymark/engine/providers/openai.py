@@ -195,7 +195,7 @@ _STATUS: Final[Mapping[str, batches.Status]] = {
 _LATER: Final = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "server_error", "internal_error"})
 
 
-class OpenAIBatches(batches.StreamedBatches):
+class OpenAIBatches(batches.RemoteBatches):
     """Batches of calls to ``openai/NAME`` over ``/v1/responses``, with the label in their metadata."""
 
     model: ClassVar[type[_OpenAI]] = OpenAIModel

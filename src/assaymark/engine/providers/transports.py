@@ -34,8 +34,10 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
 USABLE: Final = f"at least {_SHORTEST_KEY} visible ASCII characters without spaces"
 """The form of a key or token."""
-_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?"
-_URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
+)
 LONGEST_FORM: Final = 6
 """Maximum length of a form of a key that `scrub` removes, as a multiple of the key's length."""
 
@@ -204,10 +206,15 @@ def is_number(value: object, low: float, high: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
+def address_of(url: object) -> re.Match[str] | None:
+    """Return scheme, host, port and path of an address without user, query and fragment; None for anything else."""
+    match = _URL.fullmatch(url) if isinstance(url, str) and not may_hold_secret(url) else None
+    return match if match is not None and 0 < int(match["port"] or 80) < 65536 else None
+
+
 def address_problem(url: object, secret_in: str = "api_key_env") -> str | None:
     """Return the reason why this is not a valid address, or None; it does not show text that may hold a secret."""
-    match = _URL.fullmatch(url) if isinstance(url, str) and not may_hold_secret(url) else None
-    if match is not None and 0 < int(match["port"] or 80) < 65536:
+    if address_of(url) is not None:
         return None
     allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
     if isinstance(url, str) and (may_hold_secret(url) or set("@?#") & set(url)):
