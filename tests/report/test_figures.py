@@ -23,9 +23,9 @@ TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 
-def views_of(chart, *data, title="t", desc="d"):
+def views_of(chart, *data, title="t", desc="d", **more):
     """A chart of some data for a screen and for a phone."""
-    return charts.views("n", title, desc, partial(chart, *data), charts.WIDE)
+    return charts.views("n", title, desc, partial(chart, *data, **more), charts.WIDE)
 
 
 def measured(value, low=None, high=None, labels=MappingProxyType({}), **more):
@@ -83,13 +83,13 @@ def test_each_kappa_has_its_mark_at_both_widths_the_aggregate_a_diamond_and_the_
 def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_says_why():
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
     none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
-    chart = "".join(charts.tier_chart(none, (1, 5), why, "t", 350.0)[0])
+    chart = "".join(charts.tier_chart(none, (1, 5), "t", 350.0, reasons=why)[0])
     assert [part in chart for part in ("Judges do not agree", "<path", "url(#t-h)")] == [True, False, True]
     rows = [
         charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
         charts.TierRow(("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking"),
     ]
-    chart = "".join(charts.tier_chart(rows, (3, 5), (), "t", 1120.0)[0])
+    chart = "".join(charts.tier_chart(rows, (3, 5), "t", 1120.0)[0])
     assert [chart.count(part) for part in ('class="mh gap"', "box", "4.20 (4.10 to 4.30)")] == [1, 1, 1]
     for mark, shown in (("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')):
         strip = charts.Strip(charts.strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
@@ -117,15 +117,15 @@ def test_the_ends_of_a_score_axis_have_room_and_a_strip_has_a_point_only_if_it_i
 
 def test_bars_are_as_long_as_their_shares_and_long_names_stay_apart():
     half, rest = (0.5, "50 %"), (0.0, "0 %")
-    wide, narrow = views_of(charts.bar_table, ["One", "Two"], [("All", "10", (half, rest))], "texts", True)
+    wide, narrow = views_of(charts.bar_table, ["One", "Two"], [("All", "10", (half, rest))])
     assert len(re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)) == 1
     assert [text in narrow for text in ("50 %", "0 %")] == [True, True]
     # The names of its rows were once taken for its title.
     rows = [("All", "10", (half,)), ("Alder", "4", ((0.2, "20 %"),))]
-    for figure in views_of(charts.bar_table, ["supported"], rows, "texts", True, title="Shares of each state"):
+    for figure in views_of(charts.bar_table, ["supported"], rows, title="Shares of each state"):
         assert ">Shares of each state</title>" in figure
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
-    bars = views_of(charts.bar_table, ["One", "Two"], [(name, "10", (half,) * 2) for name in names], "texts", False)
+    bars = views_of(charts.bar_table, ["One", "Two"], [(name, "10", (half,) * 2) for name in names], total=False)
     for figure in (*bars, *used(names, [("Sizing", ((0.2,) * 5,) * 4)])):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
@@ -224,10 +224,10 @@ def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fail
 
 def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_with_its_first_prices():
     values = np.array([[1.0, 0.8, -0.2], [0.8, 1.0, np.nan], [-0.2, np.nan, 1.0]])
-    for svg in views_of(charts.correlation_map, [("a", 2), ("b", 1)], values, False):
+    for svg in views_of(charts.correlation_map, [("a", 2), ("b", 1)], values):
         found = {kind: moves.count("M") for kind, moves in re.findall(r'<path class="(r-?\d)"[^>]* d="([^"]*)"', svg)}
         assert (found, ">0.80<" in svg) == ({"r4": 1, "r-1": 1}, False)
-    wide, _ = views_of(charts.correlation_map, [("a", 1), ("b", 1), ("c", 1)], values, True)
+    wide, _ = views_of(charts.correlation_map, [("a", 1), ("b", 1), ("c", 1)], values, numbers=True)
     assert re.findall(r'on am" [^>]*>([^<]*)<', wide) == ["1.00", "0.80", "1.00", "−0.20", "1.00"]
     tints = {-1: "r-2", -0.3: "r-1", -0.1: "", 0.1: "r1", 0.3: "r2", 0.5: "r3", 1: "r4"}
     assert {value: charts.tint_of(value) for value in tints} == tints
@@ -243,7 +243,7 @@ def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_wit
 
 def drawn_at(*made):
     """The drawings of paths for a screen and for a phone."""
-    return views_of(charts.nav_figure, *made, False)
+    return views_of(charts.nav_figure, *made)
 
 
 WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
@@ -290,7 +290,7 @@ def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is
     hostile = [("<b>&", np.array([1.0, 1.0]), "<i>", "own", "")], WORDS
     row = "<b>", "<i>", [(50.0, None)], ()
     for svg in (
-        *views_of(charts.nav_figure, *hostile, False, title="<t>", desc="<d>"),
+        *views_of(charts.nav_figure, *hostile, title="<t>", desc="<d>"),
         *season_pages.part_figure("p", [row], *AXIS, "<t>", "<d>"),
     ):
         assert not re.search(r"<[bidt]>", svg)

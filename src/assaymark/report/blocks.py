@@ -294,13 +294,13 @@ class Figure:
     table: Table | None = None  # its numbers, unless a table is next to it
     values: Table | None = None  # the rows of its file, if there is no table below it
     judges: tuple[JudgeWords, ...] = ()  # the judges in it, if there are several
+    mid: str = ""
+    draw: Draw | None = None  # draws it again as a part of a larger picture
+    desc: str = ""  # its text alternative
     note: str = ""
     brush: Brush | None = None  # reads a stretch of days
     data: str = ""  # a file of what it draws
     scales: tuple[str, str] | None = None  # the words for its linear and its logarithmic axis
-    mid: str = ""
-    draw: Draw | None = None  # draws it again as a part of a larger picture
-    desc: str = ""  # its text alternative
 
     @property
     def rows(self) -> Table | None:
@@ -323,9 +323,7 @@ def plot(
         kinds["mid"] = MID
     wide, *others = (view(name, alt or title, desc, draw, kind, size) for kind, size in kinds.items())
     narrow, mid = (*others, "", "")[:2]
-    return Figure(
-        title, caption, wide, narrow, table, values, judges, **{"mid": mid, "draw": draw, "desc": desc, **more}
-    )
+    return Figure(title, caption, wide, narrow, table, values, judges, mid, draw, desc, **more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def evidence_section(index: RunIndex) -> b.Section:
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
         table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
         figure = b.plot(
-            "states", "Where do the numbers come from?", caption, partial(bar_table, columns, bars, "numbers", True),
+            "states", "Where do the numbers come from?", caption, partial(bar_table, columns, bars),
             "; ".join(texts), table, alt=title, width=WIDE,
         )  # fmt: skip
         blocks = [figure, b.Items(tuple(meanings), "defs")]

@@ -44,12 +44,12 @@ def ticks(panel, anchor):
 
 
 def test_every_pair_class_has_a_fill_of_its_own_without_any_hue_and_lengths_of_a_stack_are_its_pairs():
-    text = drawn(charts.stacks([("j", (1, 2, 3, 4, 5), "", 0)], False, "s", 524))
+    text = drawn(charts.stacks([("j", (1, 2, 3, 4, 5), "", 0)], "s", 524))
     assert len({fill for _, _, fill in charts.PARTS}) == len(charts.PARTS)
     assert {"url(#s-lines)", "url(#s-cross)"} == set(re.findall(r'fill="(url[^"]+)"', text))
     assert {"pb p-grey", "pb p-solid", "pb p-empty"} <= set(re.findall(r'class="(pb p-\w+)"', text))
     assert not re.search(r"#[0-9a-f]{3,6}\b", text.replace("#s-", ""))
-    panel = charts.stacks([("j", (6, 14, 10, 0, 30), "", 0)], False, "s", 524)
+    panel = charts.stacks([("j", (6, 14, 10, 0, 30), "", 0)], "s", 524)
     widths = np.array([float(r["width"]) for r in elements(panel, "rect") if r["height"] == "28"])
     assert np.allclose(widths / widths.sum(), np.array([6, 14, 10, 30]) / 60, atol=0.002)
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
@@ -67,7 +67,7 @@ def test_counts_below_a_stack_never_touch(rows):
 
 
 def test_a_point_lies_where_its_two_shares_are_and_labels_take_the_first_free_spot():
-    panel = charts.share_map([charts.MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), 320, "s", 524)
+    panel = charts.share_map([charts.MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), "s", 524)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     (point,) = elements(panel, "circle")
     assert [float(point[key]) for key in ("cx", "cy")] == pytest.approx([across["0.2"], down["0.1"]], abs=0.2)
@@ -87,7 +87,7 @@ NAMED = st.tuples(st.floats(0, 1), st.floats(0, 1), st.text(st.characters(codec=
 def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
     rows = [charts.MapPoint(clean(name) or "j", x, y, None, None, at) for at, (x, y, name) in enumerate(points)]
     boxes = []
-    for t in elements(charts.share_map(rows, ("x", "y"), 320, "s", width), "text"):
+    for t in elements(charts.share_map(rows, ("x", "y"), "s", width), "text"):
         if t["class"].endswith("t halo"):
             x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
             left = x + {"start": 0, "middle": -size / 2, "end": -size}[t["anchor"]]
@@ -140,8 +140,8 @@ def test_an_axis_holds_what_is_drawn_on_it(values):
 
 def test_a_row_without_a_value_is_a_dashed_box_and_long_titles_and_numbers_take_two_lines():
     rows = [charts.AxisRow("a", "not measured: x"), charts.AxisRow("b", "0.10", "", 0.1, (0.05, 0.2))]
-    text = drawn(charts.dots(rows, True, None, "s", 350))
+    text = drawn(charts.dots(rows, "s", 350, shares=True))
     assert (text.count('class="void"'), "not measured: x" in text) == (1, True)
     words = "0.100 to 0.200, +0.100"
-    short, long = (charts.dots([charts.AxisRow("t" * n, words, "", 0.1)], False, None, "s", 350) for n in (5, 45))
+    short, long = (charts.dots([charts.AxisRow("t" * n, words, "", 0.1)], "s", 350) for n in (5, 45))
     assert long[1] > short[1]

@@ -56,7 +56,7 @@ StackRow = tuple[str, tuple[int, ...], str, int]
 """A judge: its name, its pairs by class in the order of `PARTS`, the words above its bar, and its index."""
 
 
-def stacks(rows: Sequence[StackRow], focus: bool, name: str, width: float) -> Drawn:
+def stacks(rows: Sequence[StackRow], name: str, width: float, *, focus: bool = False) -> Drawn:
     """One stacked bar of all pairs per judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> Element:
@@ -94,7 +94,7 @@ def stacks(rows: Sequence[StackRow], focus: bool, name: str, width: float) -> Dr
 # --- values with their intervals, one below the other on one axis: shares, scores, slopes and differences -------------
 
 
-def dots(rows: Sequence[AxisRow], shares: bool, against: float | None, _: str, width: float) -> Drawn:
+def dots(rows: Sequence[AxisRow], _: str, width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
     """Rows of values on one axis: title and numbers above (on two lines if needed), a marker below, and a reference
     line at ``against``. A row without a value shows the reason."""
     first, last, step = value_axis(rows, shares, against)
@@ -290,7 +290,9 @@ def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[Element]:
     return elements
 
 
-def share_map(points: Sequence[MapPoint], titles: tuple[str, str], height: float, _: str, width: float) -> Drawn:
+def share_map(
+    points: Sequence[MapPoint], titles: tuple[str, str], _: str, width: float, *, height: float = 320.0
+) -> Drawn:
     """All judges on two axes from 0 with the same scale; ``titles`` are the axis titles."""
     # The end of both axes: every interval fits.
     ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]

@@ -51,7 +51,9 @@ BarRow = tuple[str, str, tuple[tuple[float, str], ...]]
 """A group: its name, its total count (as text), and for each state a share in [0, 1] and the text beside its bar."""
 
 
-def bar_table(columns: Sequence[str], rows: Sequence[BarRow], of: str, total: bool, _: str, screen: float) -> Drawn:
+def bar_table(
+    columns: Sequence[str], rows: Sequence[BarRow], _: str, screen: float, *, of: str = "numbers", total: bool = True
+) -> Drawn:
     """A table of bars for a screen, and for a phone two panels per line, one per state; rows count ``of``. With
     ``total`` the first row is the total of the others, in bold."""
 
@@ -260,7 +262,7 @@ def tint_of(value: float) -> str:
 
 
 def correlation_map(
-    groups: Sequence[tuple[str, int]], values: Floats, numbers: bool, called: str, width: float
+    groups: Sequence[tuple[str, int]], values: Floats, called: str, width: float, *, numbers: bool = False
 ) -> Drawn:
     """A map of correlations for half a screen and for a phone, perhaps with their ``numbers``."""
     size, room, top = values.shape[0], max(text_width(group, 12) for group, _ in groups) + 8, 6.0

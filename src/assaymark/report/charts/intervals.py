@@ -45,7 +45,7 @@ class AxisRow:
     values: tuple[float, ...] = ()
 
 
-def axis_rows(rows: Sequence[AxisRow], ends: Ends | None, called: str, width: float) -> Drawn:
+def axis_rows(rows: Sequence[AxisRow], called: str, width: float, *, ends: Ends | None = None) -> Drawn:
     """Differences in rubric points on an axis that holds all of them, or with ``ends`` distributions on that scale."""
     if ends is not None:
         low, high = ends

@@ -38,7 +38,7 @@ class TierRow:
         return self.names if more <= 1 else (*self.names[:_NAMES], f"and {more} more")
 
 
-def tier_chart(rows: Sequence[TierRow], axis: Ends, reasons: Sequence[str], name: str, width: float) -> Drawn:
+def tier_chart(rows: Sequence[TierRow], axis: Ends, name: str, width: float, *, reasons: Sequence[str] = ()) -> Drawn:
     """The tiers of one score from high to low; with ``reasons`` nothing may be shown and the plot is hatched."""
     roomy, deep = width > 600, 24
     longest = max((text_width(name_line, 13) for row in rows for name_line in row.lines), default=0) + 12

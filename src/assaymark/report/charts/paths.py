@@ -136,7 +136,7 @@ _NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0
 _HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
-def nav_figure(lines: Sequence[NavLine], words: NavWords, log: bool, _: str, width: float) -> Drawn:
+def nav_figure(lines: Sequence[NavLine], words: NavWords, _: str, width: float, *, log: bool = False) -> Drawn:
     """Net asset values and drawdowns; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words

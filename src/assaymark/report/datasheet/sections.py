@@ -64,7 +64,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return b.plot(
         name, title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption,
-        partial(charts.share_map, points, columns, 320.0), judges=tuple(judges), note=note,
+        partial(charts.share_map, points, columns), judges=tuple(judges), note=note,
         table=b.Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> b.F
     noun = "pairs of the log" if log else "pairs of equal texts"
     return b.plot(
         "parts", title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.",
-        partial(charts.stacks, rows, focus), judges=tuple(judges),
+        partial(charts.stacks, rows, focus=focus), judges=tuple(judges),
         table=b.Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
@@ -120,7 +120,7 @@ def null_pairs_plot(sheet: r.DatasheetIndex) -> b.Figure:
     return b.plot(
         "near", title,
         "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
-        partial(charts.dots, rows, True, None), described(rows),
+        partial(charts.dots, rows, shares=True), described(rows),
         table=b.Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
 
@@ -496,7 +496,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.value_cells(sheet, m)) for m in items)
         table = b.Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
-        draw = partial(charts.dots, rows, False, line)
+        draw = partial(charts.dots, rows, against=line)
         plots.append(b.plot(key, title, f"{caption}, with intervals over tasks.", draw, described(rows), table))
         parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
     if not every and not orders:
@@ -571,7 +571,7 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
         columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
         table = b.Table(columns, tuple(cells), frozenset(range(1, 7)))
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
-        draw = partial(charts.dots, drawn, False, 0.0)
+        draw = partial(charts.dots, drawn, against=0.0)
         figures = b.beside(b.plot("drift", "How far has each quantity moved?", caption, draw, described(drawn), table))
     note = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     remarks = (note,) if len(drawn) < len(shifts) else ()

@@ -84,13 +84,13 @@ def data_page(index: BenchmarkIndex) -> tuple[b.Page, tuple[tuple[str, str], ...
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
-    draw = partial(bar_table, columns, rows, "instruments", True)
+    draw = partial(bar_table, columns, rows, of="instruments")
     table = b.Table(("Class", *columns), tuple((name, *map(count, sizes)) for name, sizes in counts), frozenset({1, 2}))
     figure = b.plot("held", title, "A full bar is all instruments of the column.", draw, desc, table, width=WIDE)
     groups, size = [(name, sizes) for name, (sizes, _) in counts], pairs.shape[0]
     between = group_correlations(pairs, np.repeat(np.eye(len(groups)), [sizes for _, sizes in groups], axis=0))
     title, answer = "Which instruments move together?", _correlated(names, between)
-    draw = partial(correlation_map, groups, pairs, False)
+    draw = partial(correlation_map, groups, pairs)
     caption = (
         f"Pearson correlation of daily returns, {moment(over[0])} to {moment(over[1])}, over the days "
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
@@ -153,7 +153,7 @@ def _between(name: str, names: Sequence[str], values: Floats) -> b.Figure:
     """The mean correlations by class as a map with numbers, and as a table."""
     title = "Do classes move together?"
     groups = [(name, 1) for name in names]
-    draw = partial(correlation_map, groups, values, True)
+    draw = partial(correlation_map, groups, values, numbers=True)
     rows = tuple(
         (name, *("n/a" if np.isnan(value) else number(value) for value in row))
         for name, row in zip(names, values.tolist(), strict=True)
@@ -203,7 +203,7 @@ def question_figures(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
         cells.append((words, every, share, length))
         lines.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    draw = partial(bar_table, columns, bars, "questions", False)
+    draw = partial(bar_table, columns, bars, of="questions", total=False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = b.Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
@@ -222,7 +222,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
         bars.append((words, every, tuple((amount / total, count(amount)) for amount in counts)))
         cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(amount)}" for name, amount in zip(columns, sums, strict=True)) + "."
-    draw = partial(bar_table, columns, bars, "questions", True)
+    draw = partial(bar_table, columns, bars, of="questions")
     table = b.Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     caption = f"{caption} A full bar is all questions of the row."
     return b.plot(columns[0], title, caption, draw, desc, table, width=WIDE)

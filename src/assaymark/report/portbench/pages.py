@@ -474,7 +474,7 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     edges = [end for row in rows if row.ends for end in row.ends] or [0.0, 1.0]
     axis = max(0.0, int(min(edges) * 10) / 10), min(1.0, int(max(edges) * 10 + 0.999) / 10)
     title, desc = "Questions with full information, 0 to 1", "; ".join(f"{listing(r.names)}: {r.shown}" for r in rows)
-    draw = partial(charts.tier_chart, rows, axis, ())
+    draw = partial(charts.tier_chart, rows, axis)
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
     links = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []

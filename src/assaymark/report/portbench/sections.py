@@ -15,7 +15,7 @@ from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, paths_text
+from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
@@ -214,11 +214,11 @@ def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."
     table = b.Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
-    return b.plot(
-        "signals", title, caption,
-        lambda name, width: share_map(points, columns, 340.0 if width == NARROW else 380.0, name, width), desc, table,
-        width=WIDE / 2,
-    )  # fmt: skip
+
+    def draw(name: str, width: float) -> Drawn:
+        return share_map(points, columns, name, width, height=340.0 if width == NARROW else 380.0)
+
+    return b.plot("signals", title, caption, draw, desc, table, width=WIDE / 2)
 
 
 def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:

@@ -409,7 +409,7 @@ def account_figure(
               tuple(words.day(day, short=True) for day in days))  # fmt: skip
     ends = "; ".join(f"{name} {end}" for name, _, end, *_ in lines)
     desc = words.say("earned.desc", agent=lines[0][0], ends=ends, fall=falling[0]) if only else ends
-    draw = partial(nav_figure, lines, beside, True)
+    draw = partial(nav_figure, lines, beside, log=True)
     navs = [(name, nav) for name, nav, *_ in lines]
     caption = words.say(
         "earned.caption_elsewhere" if index.run.source else "earned.caption",

@@ -207,7 +207,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         )
         of_rows = tuple((row.title, row.shown, row.note) for row in rows)
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
-        yield b.plot("gates", "How far from the rule is each control?", caption, partial(axis_rows, rows, None),
+        yield b.plot("gates", "How far from the rule is each control?", caption, partial(axis_rows, rows),
                       described(rows), None, values, alt=title)  # fmt: skip
     rows, honest = [], index.get("cell.honest", AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
@@ -229,7 +229,7 @@ def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]
         lies = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
                      for row in rows)  # fmt: skip
         table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), lies)
-        yield b.plot("spread", "Where do their scores lie?", caption, partial(axis_rows, rows, index.study.scale),
+        yield b.plot("spread", "Where do their scores lie?", caption, partial(axis_rows, rows, ends=index.study.scale),
                       described(rows), table, alt=title)  # fmt: skip
 
 
@@ -341,7 +341,7 @@ def anchor_section(index: RunIndex) -> b.Section:
     columns = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
     table = b.Table(columns, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
-    figure = b.plot("anchors", "How far do the scores move?", caption, partial(axis_rows, drawn, None),
+    figure = b.plot("anchors", "How far do the scores move?", caption, partial(axis_rows, drawn),
                      described(drawn), None, table, alt="Shift of each score under the other anchors")  # fmt: skip
     return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
 

@@ -153,7 +153,7 @@ def _tiers_section(index: RunIndex) -> b.Section:
         if reason and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
         lines = reason or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.remark}" for row in rows]
-        desc, draw = "; ".join(lines), partial(tier_chart, rows, axis, reason)
+        desc, draw = "; ".join(lines), partial(tier_chart, rows, axis, reasons=reason)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
