@@ -17,6 +17,7 @@ from typing import Final, Literal, cast, get_args
 from assaymark.judging.evidence.mention import PrintedNumber, extract_numbers
 from assaymark.portfolio.broker import Settlement
 from assaymark.records import Constraint
+from assaymark.text import count_words
 
 Quantity = Literal[
     "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders", "shorting",
@@ -85,10 +86,8 @@ _JOINING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]+")
-_COUNTED = re.compile(
-    r"\b(one|two|three|four|five|six|seven|eight|nine|ten)\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.IGNORECASE
-)
-_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = tuple(map(count_words, range(1, 11)))
+_COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)})\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.IGNORECASE)
 _MOST_BETWEEN = 5
 
 _FAMILY: dict[str, Family] = {

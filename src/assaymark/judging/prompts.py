@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast, get_args
 
 import assaymark.prompting as p
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
@@ -223,8 +223,12 @@ def system_text(rubric: Rubric) -> str:
     return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
-Hidden = tuple[Blinding, frozenset[str], tuple[str, ...]]
-"""Text to remove from one context: a blinding, its kept names, and the ids of records and episodes."""
+class Hidden(NamedTuple):
+    """Text to remove from one context: names, except the ``kept`` ones, and the ids of records and episodes."""
+
+    names: Blinding
+    kept: frozenset[str]
+    ids: tuple[str, ...]
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
@@ -232,15 +236,15 @@ def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str]
     spared = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
-    return blinding_for(names, spared), frozenset(spared), tuple(telling)
+    return Hidden(blinding_for(names, spared), frozenset(spared), tuple(telling))
 
 
 def _blind_blocks(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
     """Return the sections with hidden names and ids removed."""
     texts = [content for _, content in blocks]
-    for identifier in out[2]:
+    for identifier in out.ids:
         texts = [text.replace(identifier, "[id]") for text in texts]
-    blinded = out[0].apply_all(texts)
+    blinded = out.names.apply_all(texts)
     return [(label, name.text) for (label, _), name in zip(blocks, blinded, strict=True)]
 
 
@@ -311,7 +315,7 @@ def user_messages(
                 p.refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
         wanted = [decision for decision in members if only is None or decision.record_id in only]
-        sections = [p.material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
+        sections = [p.material_blocks(context), *(decision_blocks(decision, out.kept) for decision in wanted)]
         shown = []
         for part, blocks in zip(["material", *["decision"] * len(wanted)], sections, strict=True):
             fenced = "\n\n".join(p.fence(label, content) for label, content in _blind_blocks(out, blocks))
@@ -335,7 +339,7 @@ def people_blocks(
     """Return the sections shown to human graders for a context and, by record id, its decisions, without fences."""
     out = hidden(decisions, context, names, keep_names)
     return [block for block in _blind_blocks(out, p.material_blocks(context)) if block[1]], {
-        decision.record_id: [block for block in _blind_blocks(out, decision_blocks(decision, out[1])) if block[1]]
+        decision.record_id: [block for block in _blind_blocks(out, decision_blocks(decision, out.kept)) if block[1]]
         for decision in decisions
     }
 

@@ -321,7 +321,7 @@ def horizon_of(
     spared = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
     spared |= frozenset(company_names(spared))
     names = blinding_names([*agents, records[0].decision.agent])
-    identifiers = hidden([record.decision for record in records], shown[0][1], names, ())[2]
+    identifiers = hidden([record.decision for record in records], shown[0][1], names, ()).ids
     first = shown[0][1].portfolio
     before = None if first is None else (first.cash, tuple(sorted(first.positions.items())))
     holdings = {symbol for symbol, units in before[1] if units} if before else set()
