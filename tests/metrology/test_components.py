@@ -16,7 +16,6 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.comparisons import panel_fit
 
 COMPOSERS = tuple(mt.Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 SOLID = mt.Spread(0.4, 0.0)
@@ -310,23 +309,12 @@ def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     # Records of parts are not linked.
     found = mt.panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
     assert (found.part, found.scores) == ((0, 1, 0, 1, None), pytest.approx((3, 4.5, 1, 2.5, None)))
-    # Many clusters at once are each alone.
-    rng = np.random.default_rng(1)
-    grades = rng.integers(1, 6, (60, 4)).astype(float)
-    grades[rng.random(grades.shape) < 0.4] = NAN
-    codes = rng.integers(0, 7, 60)
-    codes[codes == 3] = 4  # a cluster without records
-    scores, part = panel_fit(grades, codes, 7)
-    for g in np.unique(codes):
-        alone = mt.panel_scores(grades[codes == g])
-        assert scores[codes == g] == pytest.approx(np.array(alone.scores, dtype=float), nan_ok=True)
-        links = [None if one < 0 else one for one in part[codes == g].tolist()]
-        assert [links.index(one) for one in links] == [alone.part.index(one) for one in alone.part]
     # Nothing missing is the plain mean to the last bit.
     grades = np.random.default_rng(2).normal(3, 1, (9, 3))
     assert mt.panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
     for bad, message in (
-        ([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")
+        ([[]], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers"),
+        ([[1.0], [1.0, 2.0]], "rectangular"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             mt.panel_scores(bad)

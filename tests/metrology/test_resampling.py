@@ -17,7 +17,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.estimates import cluster_codes, leave_out, scores_of
 from assaymark.portfolio import performance
 
 
@@ -257,19 +256,6 @@ def test_neighbours_are_left_out_in_blocks():
         codes = mt.neighbour_blocks(clusters)
         assert (codes[-1] + 1, (codes == codes[-1]).sum()) == (blocks, last)
         assert np.isin(np.diff(codes), (0, 1)).all()
-    values = np.random.default_rng(1).normal(size=(11, 2))
-    for consecutive, units in ((True, mt.neighbour_blocks(11)), (False, np.arange(11))):
-        expected = [values.sum(axis=0), *(values[units != unit].sum(axis=0) for unit in range(units[-1] + 1))]
-        np.testing.assert_allclose(leave_out(values, consecutive), expected)
-
-
-def test_clusters_are_numbered_as_they_come_and_scores_say_what_is_wrong():
-    assert cluster_codes("", ["week 9", "week 9", "week 10", "week 9"], 4).tolist() == [0, 0, 1, 0]
-    np.testing.assert_array_equal(scores_of("f", "scores", [1, None, float("nan")], 1), [1, np.nan, np.nan])
-    for values, message in (([1.0, "a"], "numbers"), ([[1.0], [1.0, 2.0]], "rectangular"), ([np.inf], "finite"),
-                            ([], "at least one"), ([[1.0]], "1 axis"), ([{}], "numbers")):  # fmt: skip
-        with pytest.raises(InputError, match=message):
-            scores_of("f", "scores", values, 1)
 
 
 # Rank intervals and tiers from published orders: by their definitions, written with loops

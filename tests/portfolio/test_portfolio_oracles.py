@@ -177,18 +177,6 @@ def test_every_asset_contributes_the_same(seed, n, days):
     assert risk_shares(np.full(n, 1 / n), cov).sum() == pytest.approx(1)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.floats(1e-8, 1e8))
-def test_scale_and_order_change_nothing(seed, n, scale):
-    cov = covariance(seed, n, 3 * n)
-    order = np.random.default_rng(seed).permutation(n)
-    for rule in (equal_risk_contribution, inverse_volatility):
-        weights = rule(cov).weights
-        assert weights.sum() == pytest.approx(1)
-        np.testing.assert_allclose(rule(scale * cov).weights, weights, rtol=1e-9)
-        np.testing.assert_allclose(rule(cov[np.ix_(order, order)]).weights, weights[order], rtol=1e-9)
-
-
 def test_closed_forms_perfect_correlation_and_assets_without_variance():
     pair = np.array([[0.04, -0.012], [-0.012, 0.01]])
     np.testing.assert_allclose(equal_risk_contribution(pair).weights, [1 / 3, 2 / 3], rtol=1e-12)

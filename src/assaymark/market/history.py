@@ -44,7 +44,7 @@ from assaymark.market.macro import (
 )
 from assaymark.market.synthetic import synthetic_market
 from assaymark.notebook import Grid, Heading, Part, Result
-from assaymark.records import Bar
+from assaymark.records import Bar, grouped
 from assaymark.text import clean, count
 
 
@@ -284,11 +284,9 @@ class AsOf(Result):
         if not store.actions and "adj_factor" not in store.bars:
             return {}
         closes = self.prices(days, filled=False)
-        listed: dict[str, list[CorporateAction]] = {}
         first = closes.days[0].astype(object) if closes.days.size else today
-        for moment, action in store.actions:
-            if moment <= self._at and first <= action.ex_date <= today:
-                listed.setdefault(action.instrument, []).append(action)
+        known = (action for moment, action in store.actions if moment <= self._at and first <= action.ex_date <= today)
+        listed = grouped(known, lambda action: action.instrument)
         if "adj_factor" not in store.bars:
             return {name: tuple(sorted(actions, key=lambda action: action.ex_date)) for name, actions in listed.items()}
         factors = self.prices(days, field="adj_factor", filled=False).values

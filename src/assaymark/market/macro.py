@@ -30,6 +30,7 @@ from assaymark.market.synthetic import (
     streams,
     synthetic_market,
 )
+from assaymark.records import grouped
 
 # Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)
 
@@ -375,9 +376,7 @@ class Fundamentals:
         twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
         if twice:
             raise InputError("fundamentals", [f"{-twice} values were filed twice at one time"])
-        places: dict[str, list[int]] = {}
-        for place, report in enumerate(ordered):
-            places.setdefault(report.instrument, []).append(place)
+        places = grouped(range(len(ordered)), lambda place: ordered[place].instrument)
         known_at = np.array([known_from(filing.filed_at) for filing in ordered], dtype=np.int64)
         return Fundamentals(ordered, known_at, np.array([filing.value for filing in ordered], dtype=float), places)
 

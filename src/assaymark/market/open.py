@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date
 from pathlib import Path
@@ -27,6 +27,7 @@ from assaymark.market.instruments import (
 )
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, class_index, released_after
 from assaymark.market.snapshot import Snapshot, cache_bars, cached_bars, check_files, read_manifest, read_table
+from assaymark.records import duplicates, grouped
 
 LONG_GAP = 30
 """A gap of up to this many weekdays is only a note, because it stays missing as a whole; a longer one is a problem."""
@@ -174,7 +175,8 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
     ids = _ids(manifest.id, tables["instruments"])
     bars = cached_bars(folder, manifest.digest) if cache else None
     if bars is None:
-        bars = _bars(manifest.id, read_table(folder, "bars", manifest), ids)
+        with _named(manifest.id):
+            bars = wide_bars(read_table(folder, "bars", manifest), ids)
         if cache:
             cache_bars(folder, manifest.digest, bars)
     return _store(manifest.id, manifest.origin.source, tables, bars, lags or {})
@@ -182,42 +184,39 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
 
 def history_of(snapshot: Snapshot, *, lags: Mapping[str, int] | None = None) -> History:
     """Make the store of a snapshot in memory. Parameters and errors as `open_history`."""
-    bars = _bars(snapshot.id, snapshot.tables["bars"], _ids(snapshot.id, snapshot.tables["instruments"]))
+    ids = _ids(snapshot.id, snapshot.tables["instruments"])
+    with _named(snapshot.id):
+        bars = wide_bars(snapshot.tables["bars"], ids)
     return _store(snapshot.id, snapshot.origin.source, snapshot.tables, bars, lags or {})
 
 
-def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
-    """Spread the bars into wide tables; errors name the snapshot."""
+@contextmanager
+def _named(snapshot: str) -> Iterator[None]:
+    """Name the snapshot in errors about a table of it."""
     try:
-        return wide_bars(table, ids)
+        yield
     except InputError as exc:
-        problems = [
-            Problem(f"{exc.source}, {problem.where}" if problem.where else exc.source, problem.what)
-            for problem in exc.problems
-        ]
-        raise InputError(f"snapshot {name}", problems) from None
+        problems = [Problem(", ".join(filter(None, (exc.source, one.where))), one.what) for one in exc.problems]
+        raise InputError(f"snapshot {snapshot}", problems) from None
 
 
 def _ids(name: str, table: Any) -> list[str]:
     """Return the ids of the instruments. Raises `InputError` unless they can form one store."""
     rows = table.to_pylist()
-    ids, currencies = [row["id"] or "" for row in rows], dict[str, list[str]]()
-    counts = Counter(ids)
-    problems = [
-        Problem(count, "the instrument is in the table more than once")
-        for count in sorted(counts)
-        if count and counts[count] > 1
-    ]
+    ids = [row["id"] or "" for row in rows]
+    twice = duplicates(filter(None, ids))
+    problems = [Problem(one, "the instrument is in the table more than once") for one in twice]
     for number, row in enumerate(rows, start=1):
         if not row["id"]:
             problems.append(Problem(f"instruments, row {number}", "has no id"))
         if row["class"] not in CLASSES:
             text = f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}"
             problems.append(Problem(row["id"] or f"instruments, row {number}", text))
-        if row["currency"]:
-            currencies.setdefault(row["currency"], []).append(str(row["id"]))
+    currencies = grouped((row for row in rows if row["currency"]), lambda row: str(row["currency"]))
     if len(currencies) > 1:
-        named = "; ".join(f"{currency}: {first_names(currencies[currency])}" for currency in sorted(currencies))
+        named = "; ".join(
+            f"{currency}: {first_names([str(row['id']) for row in of])}" for currency, of in sorted(currencies.items())
+        )
         text = f"a store holds one, and there are no exchange rates here ({named})"
         problems.append(Problem("currency", f"{text}; make one snapshot a currency"))
     if problems:
@@ -255,7 +254,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
     macro = tables["macro"].filter(tables["macro"]["value"].is_valid())
     names = np.array(macro["series"].to_pylist(), dtype=object)
     series = []
-    try:
+    with _named(name):
         for code in dict.fromkeys(names.tolist()):
             # One macro series with its vintages in order; rows without a value were dropped above.
             vintages = macro.filter(pa.array(names == code))
@@ -278,8 +277,6 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
                    row["filed_at"].astimezone(UTC))
             for row in tables["fundamentals"].to_pylist()
         ])  # fmt: skip
-    except InputError as exc:
-        raise InputError(f"snapshot {name}", [Problem(exc.source, problem.what) for problem in exc.problems]) from None
     listings = []
     for place, row in enumerate(rows):
         listed: date | None = row["listed"]

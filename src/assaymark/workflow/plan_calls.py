@@ -440,7 +440,7 @@ def _setups(
         extra = min(budget_left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
         words, state = f"more trials of {judge}", f"not affordable: it needs {n} calls"
     if extra > 0:
-        words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
+        words, state = f"{count_of(extra, 'more trials')} of {judge} on all {n} trajectories", "ok"
     option = CallOption("more trials", words, max(extra, 1) * n, state)
     ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
     if not cells:

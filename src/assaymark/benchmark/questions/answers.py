@@ -383,34 +383,20 @@ def tabulate(
     if twice:
         raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
 
-    def means(values: Floats) -> Floats:
-        drawn = values[rng.integers(values.size, size=(resamples, values.size))]
-        return np.asarray(drawn.mean(axis=1))
-
-    def ends(drawn: Floats) -> tuple[float, float]:
-        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
-
-    def cell(values: Floats, *, difference: bool = False) -> MeanScore:
-        """Compute the mean of some scores with its interval."""
-        mean, n = float(values.mean()), int(values.size)
-        if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
+    def mean_of(parts: Sequence[Floats], *, stratified: bool = True, share: bool = False) -> MeanScore:
+        """Compute the unweighted mean of parts, with a bootstrap within parts or, of a ``share``, Wilson's interval."""
+        mean, n = float(np.mean([part.mean() for part in parts])), sum(part.size for part in parts)
+        if share and bool(np.isin(parts[0], (0.0, 1.0)).all()):
             return MeanScore(mean, *wilson_ends(mean, n, level), n, "wilson")
-        if n == 1:
-            return MeanScore(mean, None, None, 1, "one question")
-        return MeanScore(mean, *ends(means(values)), n, "bootstrap")
+        if max(part.size for part in parts) == 1:
+            return MeanScore(mean, None, None, n, "one question a template" if stratified else "one question")
+        drawn = [part[rng.integers(part.size, size=(resamples, part.size))].mean(axis=1) for part in parts]
+        low, high = np.quantile(np.mean(drawn, axis=0), [(1 - level) / 2, (1 + level) / 2])
+        method = "bootstrap within templates" if stratified else "bootstrap"
+        return MeanScore(mean, float(low), float(high), n, method)
 
-    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> MeanScore | None:
-        """Compute the unweighted mean over templates, with a bootstrap stratified by template."""
-        if not names or not set(names) <= set(groups):
-            return None
-        mean = float(np.mean([groups[name].mean() for name in names]))
-        n = sum(groups[name].size for name in names)
-        if max(groups[name].size for name in names) == 1:
-            return MeanScore(mean, None, None, n, "one question a template")
-        return MeanScore(
-            mean, *ends(np.mean([means(groups[name]) for name in names], axis=0)), n, "bootstrap within templates"
-        )
+    def cell(values: Floats, *, share: bool = True) -> MeanScore:
+        return mean_of([values], stratified=False, share=share)
 
     def grouped(some: Sequence[ScoredReply]) -> dict[Template, Floats]:
         values = {name: [row.score.score for row in some if row.question.template == name] for name in TEMPLATES}
@@ -433,12 +419,15 @@ def tabulate(
     if full:
         cells += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
     cells += [
-        ("full less restricted", {"template": name}, cell(np.array(values), difference=True))
+        ("full less restricted", {"template": name}, cell(np.array(values), share=False))
         for name, values in lost.items()
         if values
     ]
-    mean, formula, judgment = (over(by_template, names) for names in (TEMPLATES, FORMULA, JUDGMENT))
+    mean, formula, judgment = (
+        mean_of([by_template[name] for name in names]) if set(names) <= set(by_template) else None
+        for names in (TEMPLATES, FORMULA, JUDGMENT)
+    )
     by_regime = {name: grouped([one for one in whole if one.question.regime == name]) for name in kinds.REGIME_NAMES}
-    cells += [(main, {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
+    cells += [(main, {"regime": name}, mean_of([*some.values()])) for name, some in by_regime.items() if some]
     cells += [(main, {"kind": "formula"}, formula), (main, {"kind": "judgment"}, judgment), (main, {}, mean)]
     return [(condition, labels, cell) for condition, labels, cell in cells if cell is not None]

@@ -25,6 +25,7 @@ from assaymark.market.sources.request import (
     TransientError,
     safe_line,
 )
+from assaymark.records import grouped
 
 
 def _fetch_series(
@@ -46,11 +47,11 @@ def _fetch_series(
         problems += service.series_problems(trimmed)
         fetched.append(trimmed)
     # Problems of all series together: more than one currency, or a last day with less than half of them
-    currencies: dict[str, list[str]] = {}
-    for daily in fetched:
-        currencies.setdefault(daily.currency, []).append(daily.id)
+    currencies = grouped(fetched, lambda series: series.currency)
     if len(currencies) > 1:
-        listed = "; ".join(f"{currency or 'none'}: {', '.join(ids)}" for currency, ids in sorted(currencies.items()))
+        listed = "; ".join(
+            f"{currency or 'none'}: {', '.join(one.id for one in of)}" for currency, of in sorted(currencies.items())
+        )
         problems.append(Problem("currency", f"one snapshot holds one currency, pull each by itself ({listed})"))
     ends = {series.id: series.days[-1] for series in fetched if series.days.size}
     last = max(ends.values(), default=None)
