@@ -94,14 +94,21 @@ def serving(answer: Answer | bytes) -> Iterator[Server]:
 
     with Listener(("127.0.0.1", 0), Handler) as listener:
         server = Server(listener.server_address[1])
-        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
-        thread.start()
-        try:
+        with listening(listener, server.over):
             yield server
-        finally:
-            server.over.set()
-            listener.shutdown()
-            thread.join()
+
+
+@contextmanager
+def listening(listener: socketserver.TCPServer, over: threading.Event) -> Iterator[None]:
+    """Let a listener serve in a thread; in the end ``over`` lets go of the requests that it holds."""
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        listener.shutdown()
+        thread.join()
 
 
 def read_request(connection: socket.socket) -> bytes:

@@ -310,7 +310,7 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     }
     emit(ctx, value, verified.lines)
     if count := len(verified.differences):
-        raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
+        raise AssayError(f"{run}: {count_of(count, 'differences')}, named above")
 
 
 @app.command("plan-calls", epilog=examples(

@@ -410,4 +410,4 @@ def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None
     checked = workflow.check_market(folder)
     emit(ctx, checked.done, checked.lines)
     if count := len(checked.done.problems):
-        raise AssayError(f"{folder}: {count} problems, named above")
+        raise AssayError(f"{folder}: {count_of(count, 'problems')}, named above")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from agent_servers import free_port
+from agent_servers import free_port, listening
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,8 @@ def serving(*script: Step) -> Iterator[ProviderServer]:
 
     with Listener(("127.0.0.1", 0), Handler) as listener:
         server = ProviderServer(listener.server_address[1], list(script))
-        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
-        thread.start()
-        try:
+        with listening(listener, server.over):
             yield server
-        finally:
-            server.over.set()
-            listener.shutdown()
-            thread.join()
 
 
 def answer(

@@ -10,7 +10,7 @@ from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import JudgeWords
-from assaymark.report.records.judgments import SEASON_RECORDS
+from assaymark.report.records.answers import SEASON_RECORDS
 from assaymark.report.season.index import SeasonIndex, round_points
 from assaymark.report.season.leaderboard import band_words, judged_points, strip_head, strip_markup
 from assaymark.report.season.levels import reason_words, result_words

@@ -33,7 +33,7 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id, grouped, write_atomic
 from assaymark.report import ALONE, Site
-from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
+from assaymark.report.records.answers import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdict_records
 from assaymark.report.text import tally_words
