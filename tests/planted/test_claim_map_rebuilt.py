@@ -32,11 +32,11 @@ from claim_map_study import (
     verdicts,
 )
 
-from assaymark.claims import Rules, certificates, decide, decide_claims, index, kind_of, summary_of, verify
+from assaymark.claims import Rules, certificates, decide, index, kind_of, summary_of, verify
 from assaymark.judging import load_rubric
-from assaymark.metrology import contested, holm, wilson
+from assaymark.metrology import contested, holm
 from assaymark.protocol import plan_hash
-from assaymark.records import AGGREGATE, Agent, Decision, Measurement, Provenance, Verdict, canonical_json
+from assaymark.records import AGGREGATE, Agent, Decision, Measurement, Provenance, Verdict
 from assaymark.report import AssayRun, RubricView, render_pages
 
 LOWER = ("gemini", "gpt", "qwen3")
@@ -63,12 +63,6 @@ def as_tuple(one: Verdict) -> tuple[str, str, str, str]:
 
 def first(agent: str, dimension: str = AGGREGATE, decided=verdicts) -> Verdict:
     return decided()[f"first[agent={agent},dimension={dimension}]"]
-
-
-def by_source(found: list[Measurement], *claimed: Verdict) -> list[Verdict]:
-    """The verdicts on some claims from other measurements, by the source's rule."""
-    known, rules = index(found), replace(Rules.of(study_of()), test="p_bootstrap", source=True)
-    return [decide(one.claim, known, rules, "hash") for one in claimed]
 
 
 def above(high: str, low: str, decided=verdicts) -> Verdict:
@@ -267,38 +261,16 @@ def test_section_5_3_what_stands_behind_worked_verdict_2():
     without = {f: on_aggregate("lofo.contrast", dropped=f, **pair).value for _, f, _ in JUDGES}
     assert without["anthropic"] == pytest.approx(-0.025, abs=0.001)
     assert min(without["openai"], without["google"]) > 0
-    eager = [replace(m, detail={**m.detail, "p_bootstrap": 1e-4}) if m.name == "contrast" else m
-             for m in measurements()]  # fmt: skip
-    verdict, unasked = by_source(eager, above("qwen3", "gemini"), above("gemini", "gpt"))
+    known = index(replace(m, detail={**m.detail, "p_bootstrap": 1e-4}) if m.name == "contrast" else m
+                  for m in measurements())  # fmt: skip
+    rules = replace(Rules.of(study_of()), test="p_bootstrap", source=True)
+    verdict = decide(above("qwen3", "gemini").claim, known, rules, "hash")
     assert (verdict.stability_status, verdict.stability.state) == ("tie-class", "reversed-without")
     assert verdict.stability.families == ("anthropic",)
     assert "reverses without" in verdict.reasons[1]
     assert verdict.reasons[1].endswith("anthropic. The held-out judge deepseek was asked; its interval contains 0.")
+    unasked = decide(above("gemini", "gpt").claim, known, rules, "hash")
     assert unasked.stability_status == "judge-dependent", "the outside judge never compared the two"
-    # Section 3.8: only a gap that is significant needs the outside judge.
-    asked, small = (by_source([m for m in found if m.name != "probe.contrast"], above("qwen3", "gemini"))[0]
-                    for found in (eager, measurements()))  # fmt: skip
-    assert (asked.stability_status, small.stability_status) == ("judge-dependent", "tie-class")
-    assert "held-out judge" not in small.reasons[1]
-
-
-def test_section_4_1_no_headline_on_constraint_awareness_whatever_else_is_green():
-    """With clean cells and no terse agent the five dimensions reach a headline and this one does not."""
-    clean = {"cell_a": "passed", "cell_b": "substance"}
-    found = [replace(m, detail={**m.detail, "outcome": clean[m.labels["cell"]]}) if m.name == "cell.gate" else m
-             for m in measurements() if m.name != "terse.share"]  # fmt: skip
-    levels = [one.publication_level for one in by_source(found, *(first("claude", name) for name in DIMENSIONS))]
-    weak = dict.fromkeys(DIMENSIONS, "headline") | {"constraint_awareness": "qualified"}
-    assert dict(zip(DIMENSIONS, levels, strict=True)) == weak
-
-
-def test_without_cluster_means_this_protocols_own_rule_publishes_nothing():
-    """The paper prints none, and a bootstrap p-value alone is not enough."""
-    printed = [replace(m, detail={"p_bootstrap": m.detail["p_bootstrap"], "clusters": 5}) if m.name == "contrast" else m
-               for m in measurements() if not m.name.startswith(("recusal.", "length.", "judges."))]  # fmt: skip
-    found = {v.claim.id: v for v in decide_claims(printed, study_of(), "hash")}
-    assert not any(v.claim.asserts_order and v.publication_level != "no-claim" for v in found.values())
-    assert found[first("claude").claim.id].fragility["source: percentile bootstrap"] == "qualified"
 
 
 def test_section_5_2_the_outside_judge_is_asked_about_the_lower_ranks():
@@ -403,11 +375,9 @@ def test_section_5_5_no_halo(kind):
 
 def test_section_5_3_terse_shares_and_lengths_unrelated_to_honest_scores():
     shares = {agent: by_id()[f"terse.share[agent={agent}]"] for agent in AGENTS}
-    for agent, share in shares.items():
-        assert (share.detail["below"], share.n, share.value) == (TERSE[agent], 250, TERSE[agent] / 250)
-        assert (share.low, share.high) == wilson(TERSE[agent], 250)
-        assert (share.value > study_of().cells.terse_share) == (agent == "gemini")
-    assert wilson(211, 250)[0] > 0.5
+    assert {agent: (share.detail["below"], share.n) for agent, share in shares.items()} == {
+        agent: (below, 250) for agent, below in TERSE.items()
+    }
     assert on_aggregate("score.length_correlation").value == pytest.approx(CORRELATION, abs=0.001)
     assert on_aggregate("style.threshold").detail["p"] > 0.05
 
@@ -421,7 +391,6 @@ def test_section_5_6_the_anchors_carry_the_dimension():
     assert (shift.n, shift.value) == (120, pytest.approx(-0.42, abs=0.005))
     assert (shift.low, shift.high) == pytest.approx((-0.51, -0.33), abs=0.02)
     assert (shift.detail["sd_before"], shift.detail["sd_after"]) == pytest.approx((0.60, 0.81), abs=0.02)
-    assert shift.detail["sd_ratio_low"] < 0.81 / 0.60 < shift.detail["sd_ratio_high"]
     assert shift.detail["flips"] >= 1
     assert shift.detail["order_before"][0] == "claude"
     assert shift.detail["order_after"] == ["qwen3", "claude", "gpt", "gemini"]
@@ -431,5 +400,4 @@ def test_section_5_6_the_anchors_carry_the_dimension():
 def test_every_certificate_verifies():
     made = list(certificates(verdicts().values(), index(measurements()), study_of()))
     assert len(made) == len(verdicts())
-    assert max(len(canonical_json(one)) for one in made) < 60_000
     assert [differences for one in made if (differences := verify(one).differences)] == []

@@ -1,26 +1,39 @@
-"""ValueBlindBench: printed figures that follow from printed inputs, its gates and control cells.
+"""ValueBlindBench: printed figures that follow from printed inputs, its gates, control cells and claim map.
 
-`tests/planted/test_claim_map_rebuilt.py` has the study from single scores on, with its claim map. Where the source
-contradicts itself: sections 5.3 and 5.5 put a penalty of 2.81 points on honest rationales below 60 tokens too. That
-cannot be: 84.4 % of Gemini's are below and 2.8 % of GPT-5.5's, so the two would stand 2.29 points apart, and section
-5.2 prints 0.009. What is printed of honest records shows terse agents, not a break in their scores; the break lies in
-the cells."""
+`tests/planted/test_claim_map_rebuilt.py` has the same study from single scores on. Where the source contradicts itself:
+sections 5.3 and 5.5 put a penalty of 2.81 points on honest rationales below 60 tokens too. That cannot be: 84.4 % of
+Gemini's are below and 2.8 % of GPT-5.5's, so the two would stand 2.29 points apart, and section 5.2 prints 0.009. What
+is printed of honest records shows terse agents, not a break in their scores; the break lies in the cells."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from assaymark.claims import agreement_status, cell_b_outcome, publication_level
+from assaymark.claims import (
+    Rules,
+    agreement_status,
+    cell_b_outcome,
+    certificate,
+    decide,
+    decide_claims,
+    index,
+    publication_level,
+    summary_of,
+)
 from assaymark.metrology import (
     CallCounts,
     ControlCell,
     ScoreTable,
     all_resamples,
+    anchor_measurements,
     bootstrap_contrast,
     bootstrap_kappa,
     cell_measurements,
@@ -29,19 +42,22 @@ from assaymark.metrology import (
     mean_pairwise_kappa,
     minimum_detectable_effect,
     round_half_up,
+    stratified,
     style_measurements,
     weighted_kappa,
+    wilson,
 )
 from assaymark.protocol import CellThresholds, parse_study
-from assaymark.records import AGGREGATE, Measurement
+from assaymark.records import AGGREGATE, Measurement, canonical_json
 
-AGENTS = "claude", "gemini", "gpt-5.5", "qwen3"
+CLAUDE, GEMINI, GPT, QWEN = AGENTS = "claude", "gemini", "gpt-5.5", "qwen3"
 JUDGES = {"claude": "anthropic", "gpt": "openai", "gem": "google"}
 STUDY = parse_study('name = "valueblindbench"\nseed = 42\n' + "".join(
     f'[[judges]]\nname = "{name}"\nmodel = "made/{name}"\nfamily = "{family}"\n' for name, family in JUDGES.items()
 ))  # fmt: skip
 REGIMES, FAMILY = 5, math.comb(4, 2) * 6
 MDE = 0.29
+TERSE = {CLAUDE: 0, GEMINI: 211, GPT: 7, QWEN: 0}
 
 # --- printed numbers that follow from printed numbers -----------------------------------------------------------------
 
@@ -197,6 +213,19 @@ def published(n: int, mean: float, q1: float, median: float, q3: float, low: flo
     return x
 
 
+def test_section_5_3_shares_of_honest_rationales_below_60_tokens():
+    lengths = np.full(1000, 120.0)
+    for k, below in enumerate(TERSE.values()):
+        lengths[np.arange(k, 1000, 4)[:below]] = 59
+    found = style_of(np.full(1000, 4.35), lengths, 1)
+    for agent, below in TERSE.items():
+        share = found[f"terse.share[agent={agent}]"]
+        assert (share.n, share.detail["below"], share.value) == (250, below, below / 250)
+        assert (share.low, share.high) == wilson(below, 250)
+        assert (share.value > STUDY.cells.terse_share) == (agent == GEMINI)
+    assert wilson(211, 250)[0] > 0.5
+
+
 def test_section_5_5_a_correlation_of_minus_077_beside_a_break_at_60_tokens():
     """The break is planted; a line is taken out and put back at the printed strength. The scan finds what r misses."""
     rng = np.random.default_rng(6)
@@ -243,3 +272,147 @@ def test_section_5_5_the_cells_from_tables_with_the_published_statistics():
         drops = {found[f"cell.drop[cell={kind},dropped={family}]"].detail["outcome"] for family in JUDGES.values()}
         assert drops == {outcome}, "the panel's, and not one judge's"
     assert found["cell.separation[dimension=aggregate]"].value == pytest.approx(0.10, abs=0.01)
+
+
+def test_section_5_6_other_anchors_spread_the_scores_of_a_dimension():
+    """120 of 1,000 trajectories, with the printed mean shift and spreads, and orders as printed."""
+    levels = np.array([(3.9, 3.4), (3.3, 2.6), (3.5, 3.1), (3.7, 3.6)])
+    strata = {f"{a}.{c}.{k}": (a, f"regime{c}") for a in AGENTS for c in range(5) for k in range(50)}
+    sample, rng = stratified(strata, 120, np.random.default_rng(9)), np.random.default_rng(10)
+    assert len(sample) == 120
+    who = np.array([AGENTS.index(strata[name][0]) for name in sample])
+    noise = rng.normal(0, 0.5, (120, 2)) + rng.normal(0, 0.5, (120, 1))
+    noise -= np.stack([noise[who == k].mean(axis=0) for k in range(4)])[who]
+    x = levels[who] + noise
+    x = np.array([3.60, 3.60 - 0.42]) + np.array([0.60, 0.81]) * (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
+    before, after = ({name: {"constraint_awareness": value} for name, value in zip(sample, scores, strict=True)}
+                     for scores in x.T.tolist())  # fmt: skip
+    agents, clusters = ({name: strata[name][k] for name in sample} for k in (0, 1))
+    changed = frozenset({"constraint_awareness"})
+    (shift,) = (one for one in anchor_measurements(before, after, agents, clusters, changed, "gpt", "v1.1", STUDY)
+                if one.name == "anchor.shift" and one.labels["dimension"] in changed)  # fmt: skip
+    assert (shift.n, shift.value) == (120, pytest.approx(-0.42, abs=0.01))
+    assert shift.high < 0
+    assert (shift.detail["sd_before"], shift.detail["sd_after"]) == pytest.approx((0.60, 0.81), abs=0.01)
+    assert 1 < shift.detail["sd_ratio_low"] < 0.81 / 0.60 < shift.detail["sd_ratio_high"]
+    assert (shift.detail["order_before"][0], shift.detail["changed"]) == (CLAUDE, True)
+    assert shift.detail["order_after"] == [QWEN, CLAUDE, GPT, GEMINI]
+
+
+# --- the claim map (4.1) and worked verdicts (5.3) by the source's own rule -------------------------------------------
+
+# Section 5.2: gpt-5.5 to gemini .009, gemini to qwen3 .018, gpt-5.5 to qwen3 .027. Which of the three stands highest is
+# not printed, nor is Claude's lead; qwen3 is put first because the probe is reported as qwen3 minus gemini.
+LEVELS = {CLAUDE: 4.71, QWEN: 4.254, GEMINI: 4.236, GPT: 4.227}
+# Without Claude as a judge rank 1 stays and rho is .2: one of the orders of ranks 2 to 4 that give it.
+WITHOUT = {"google": (1.0, LEVELS), "openai": (1.0, LEVELS),
+           "anthropic": (0.2, {CLAUDE: 4.70, GPT: 4.29, QWEN: 4.26, GEMINI: 4.27})}  # fmt: skip
+
+
+def measured(name: str, labels: Mapping[str, str], value: float, **more) -> Measurement:
+    return Measurement(
+        name=name, labels=labels, value=value, **{"n": 250, "n_of": "", "method": "as published", **more}
+    )
+
+
+def cell(kind: str, outcome: str, value: float, **more) -> Measurement:
+    return measured("cell.gate", {"cell": kind}, value, **more,
+                    detail={"outcome": outcome, "p": 1e-4, "p_holm": 1e-4, "primary": "panel"})  # fmt: skip
+
+
+@cache
+def printed() -> tuple[Measurement, ...]:
+    """Agreement, levels, drops, cells, terse shares and the probe. On dimensions the aggregate's gaps stand in; of
+    bootstrap p-values there is the smallest of 1,000 resamples, and a large one for pairs of lower ranks."""
+    found = [
+        cell("cell_a", "passed", 1.44 - 4.33),
+        cell("cell_b", "verbosity-bias", -2.81, low=-2.85, high=-2.77, level=0.95),
+        measured("probe.contrast", {"dimension": AGGREGATE, "high": QWEN, "low": GEMINI}, 0.04, n=247, low=-0.01,
+                 high=0.09, level=0.95, detail={"judge": "deepseek-v4-pro", "family": "deepseek"}),
+        *(measured("terse.share", {"agent": agent}, below / 250, detail={"below": below, "tokens": 60})
+          for agent, below in TERSE.items()),
+    ]  # fmt: skip
+    for dimension, (value, low, high) in KAPPA.items():
+        on = {"dimension": dimension}
+        found += [measured("kappa.mean_pairwise", on, value, low=low, high=high, level=0.95)]
+        found += [measured("score.effect", {**on, "agent": agent}, level) for agent, level in LEVELS.items()]
+        found += [measured("lofo.rho", {**on, "dropped": one}, rho) for one, (rho, _) in WITHOUT.items()]
+        for one, other in combinations(LEVELS, 2):
+            pair, p = {**on, "high": one, "low": other}, 2 / 1001 if one == CLAUDE else 0.6
+            detail = {"p_bootstrap": p, "clusters": 5}
+            found += [measured("contrast", pair, LEVELS[one] - LEVELS[other], detail=detail)]
+            found += [measured("lofo.contrast", {**pair, "dropped": family}, levels[one] - levels[other])
+                      for family, (_, levels) in WITHOUT.items()]  # fmt: skip
+    return tuple(found)
+
+
+def decided(measurements):
+    """Every verdict by the source's own rule: Holm over percentile bootstrap p-values, and the sign of each drop."""
+    known, by_source = index(measurements), replace(Rules.of(STUDY), test="p_bootstrap", source=True)
+    return {v.claim.id: decide(v.claim, known, by_source, "hash")
+            for v in decide_claims(measurements, STUDY, "hash", variants=False)}  # fmt: skip
+
+
+def above(high: str, low: str) -> str:
+    return f"above[dimension=aggregate,high={high},low={low}]"
+
+
+def first(dimension: str = AGGREGATE) -> str:
+    return f"first[agent={CLAUDE},dimension={dimension}]"
+
+
+def as_tuple(one):
+    return one.agreement_status, one.stability_status, one.adversarial_status, one.publication_level
+
+
+def test_section_4_1_only_rank_1_is_publishable_and_each_verdict_has_a_certificate_without_text():
+    found = decided(printed())
+    allowed = {name for name, v in found.items() if v.claim.asserts_order and v.publication_level != "no-claim"}
+    assert {name for name in allowed if "dimension=aggregate" in name} == {
+        first(), *(above(CLAUDE, other) for other in (GEMINI, GPT, QWEN))
+    }  # fmt: skip
+    assert as_tuple(found[first()]) == ("publish", "stable", "construct-sensitive", "qualified")
+    assert "kappa 0.72 (0.70 to 0.73)" in found[first()].reasons[0]
+    assert as_tuple(found[above(QWEN, GEMINI)]) == ("publish", "tie-class", "construct-sensitive", "no-claim")
+    assert summary_of([*found.values()], AGENTS).tiers[AGGREGATE] == ((CLAUDE,), (GEMINI, GPT, QWEN))
+    assert "−2.810 points (−2.850 to −2.770)" in found["cell[cell=cell_b]"].reasons[1]
+    for dimension in KAPPA:
+        weak = dimension == "constraint_awareness"
+        assert found[first(dimension)].publication_level == "qualified"
+        assert ("agreement" in found[first(dimension)].binding) == weak
+    known = index(printed())
+    for verdict in found.values():
+        made = certificate(verdict, known, STUDY)
+        assert made["tuple"]["permitted_publication_level"] == verdict.publication_level
+        assert len(canonical_json(made)) < 60_000
+
+
+def test_section_4_1_no_headline_on_constraint_awareness_whatever_else_is_green():
+    """With clean cells and no terse agent the five dimensions reach a headline and this one does not."""
+    clean = [item for item in printed() if not item.name.startswith(("cell.", "terse."))]
+    found = decided([*clean, cell("cell_a", "passed", -2.89), cell("cell_b", "substance", -0.1)])
+    levels = {name: found[first(name)].publication_level for name in KAPPA}
+    assert levels == {**dict.fromkeys(KAPPA, "headline"), "constraint_awareness": "qualified"}
+
+
+def test_section_3_8_lower_ranks_that_were_significant_would_need_the_probe():
+    """Had the bootstrap called the lower gaps significant, drop-Claude would have left them to DeepSeek."""
+    unprobed = [item for item in printed() if item.name != "probe.contrast"]
+    verdict = decided(unprobed)[above(QWEN, GEMINI)]
+    assert verdict.stability_status == "tie-class", "a gap of .018 points is nothing that a probe would have to settle"
+    assert "held-out judge" not in verdict.reasons[1]
+    eager, without = (
+        decided([replace(item, detail={**item.detail, "p_bootstrap": 1e-4}) if item.name == "contrast" else item
+                 for item in items])
+        for items in (printed(), unprobed)
+    )  # fmt: skip
+    assert eager[above(QWEN, GEMINI)].stability_status == "tie-class"
+    assert without[above(QWEN, GEMINI)].stability_status == "judge-dependent"
+    assert eager[above(GEMINI, GPT)].stability_status == "judge-dependent"
+
+
+def test_this_protocols_own_rule_needs_more_than_a_bootstrap_p_value():
+    """The paper prints no cluster means, so that nothing is published here by another rule than its own."""
+    found = {v.claim.id: v for v in decide_claims(printed(), STUDY, "hash")}
+    assert not any(v.claim.asserts_order and v.publication_level != "no-claim" for v in found.values())
+    assert found[first()].fragility["source: percentile bootstrap"] == "qualified"
