@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, dataclass_transform
+from typing import Any, Final, Literal, TypeVar, dataclass_transform, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -183,6 +183,16 @@ AgreementStatus = Literal["publish", "methodology", "halt", "not judged"]
 StabilityStatus = Literal["stable", "tie-class", "judge-dependent", "rule-dependent", "not tested"]
 AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested", "not judged"]
 Level = Literal["headline", "qualified", "no-claim"]
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+"""Publication levels, highest first."""
+RANK: Final[Mapping[Level, int]] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
+
+
+def weakest(levels: Iterable[Level]) -> Level:
+    """Return the lowest of some levels; no-claim if there are none."""
+    return min(levels, key=RANK.__getitem__, default="no-claim")
+
+
 PairState = Literal[
     "ordered", "ordered-by-less-than-the-margin", "within-the-margin", "not-resolved", "cannot-be-tested"
 ]

@@ -20,7 +20,7 @@ from assaymark.claims.verdicts import kind_of, prepare_human_tests
 from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, display_parts
 from assaymark.notebook import Quote as SaidPart
 from assaymark.protocol import AgentSpec, Study
-from assaymark.records import AGGREGATE, JSON, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
+from assaymark.records import AGGREGATE, JSON, LEVELS, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
 from assaymark.text import clean, prose
 
 if TYPE_CHECKING:
@@ -433,7 +433,7 @@ class VerdictFile(Result):
 def count_levels(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """Count the verdicts of each level."""
     counts = Counter(verdict.publication_level for verdict in verdicts)
-    return {level: counts.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+    return {level: counts[level] for level in LEVELS}
 
 
 def verdict_file(

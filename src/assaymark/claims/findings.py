@@ -25,6 +25,7 @@ from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.plan import FEW_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.records import (
     AGGREGATE,
+    RANK,
     AdversarialStatus,
     AnchorState,
     Cap,
@@ -35,6 +36,7 @@ from assaymark.records import (
     Measurement,
     OtherJudgesState,
     Verdict,
+    weakest,
 )
 from assaymark.text import NBSP, percent
 
@@ -355,13 +357,6 @@ def _terse_bearings(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
 HUMAN_P: Final = "put to people"
 """Key of ``Index.memo`` with the one-sided p-values, by claim id, of the claims that are tested on people's grades."""
 _ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
-LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
-"""Publication levels, lowest first."""
-
-
-def lowest_level(levels: Iterable[Level]) -> Level:
-    """Return the lowest level; "headline" if there is none."""
-    return min(levels, key=LEVELS.index, default="headline")
 
 
 @dataclass(frozen=True)
@@ -412,7 +407,7 @@ class Fields:
         if not self.evidence.tested:
             levels.append(("stability", "qualified"))
         levels += [] if self.preregistered else [("preregistration", "qualified")]
-        levels.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
+        levels.sort(key=lambda cap: (RANK[cap[1]], cap[0]))
         free = {finding.field for finding in self.every if finding.lifted} if self.lifts else set()
         return tuple(Cap(name, level, name in free) for name, level in levels)
 
@@ -421,14 +416,14 @@ class Fields:
         """The lowest level permitted by the three statuses and the caps."""
         caps, stated = self.caps, (self.agreement.state, self.evidence.status)
         # A confirmation by people raises the recusal contrast's "no claim" to qualified, and removes other caps.
-        levels: list[Level] = [cap.level for cap in caps if not cap.lifted]
+        levels: list[Level] = ["headline", *(cap.level for cap in caps if not cap.lifted)]
         levels += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
         if self.agreement.state != "not judged":
             free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
             construct, tested = "passed" if free else self.adversarial.state, self.evidence.tested
             order = self.claim.asserts_order
             levels.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
-        return lowest_level(levels)
+        return weakest(levels)
 
     def verdict(
         self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],

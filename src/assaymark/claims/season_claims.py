@@ -10,7 +10,7 @@ from typing import Final, Literal
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import Rank
-from assaymark.claims.findings import Fields, lowest_level, store_human_p, with_human_test
+from assaymark.claims.findings import Fields, store_human_p, with_human_test
 from assaymark.claims.levels import SPAN, Finding, Rules, SeasonGates, panel_finding
 from assaymark.claims.messages import Phrase, Value, english, phrase
 from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
@@ -29,6 +29,7 @@ from assaymark.records import (
     Measurement,
     Verdict,
     measurement_id,
+    weakest,
 )
 
 SeasonClaimKind = Literal["first", "above", "within", "band", "beats"]
@@ -383,7 +384,7 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
         around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
-        level: Level = lowest_level(around) if around else "no-claim"
+        level = weakest(around)
         if season.stop_reason or len(agents) == 1:
             reason = season.stop_reason or "only"
         elif len(tier) == 1:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup
 
-from assaymark.records import Level, Measurement, content_id, grouped, measurement_id
+from assaymark.records import LEVELS, Level, Measurement, content_id, grouped, measurement_id
 from assaymark.report.charts.canvas import HALF, MID, NARROW, Draw, JudgeWords, text_alternative, view
 from assaymark.report.charts.paths import Brush
 from assaymark.report.text import KnownValue, as_text, estimate, known
@@ -513,7 +513,6 @@ class Page:
 _NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
 _ICON: Final = '<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>'
 _SIZE: Final = ' style="--v:{}"'
-_LEVELS: Final = ("headline", "qualified", "no-claim")
 
 
 def inline(value: Inline, root: str = "") -> Markup:
@@ -565,7 +564,7 @@ def html_of(value: Inline, root: str) -> str:
         return f'<i class="bar"{_SIZE.format(size)}></i><b>{words}</b>{below}'
     if isinstance(value, Mark):
         icon = _ICON.format(escaped(value.style or value.name), escaped(value.name))
-        style = f"lvw {value.name}" if value.name in _LEVELS else value.style
+        style = f"lvw {value.name}" if value.name in LEVELS else value.style
         return f'<span class="{escaped(style)}">{icon} {escaped(value.word)}</span>' if value.word else icon
     return escaped(value)
 

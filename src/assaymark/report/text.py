@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeGuard
 
+from assaymark.records import LEVELS as LEVELS
+from assaymark.records import RANK as RANK
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
+from assaymark.records import weakest as weakest
 from assaymark.text import clean, count, count_of, count_words, number, span, undefined_reason, visible
 from assaymark.text import listing as listing
 from assaymark.text import p_words as p_words
@@ -35,7 +38,6 @@ CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
     "vacuum": ("Vacuum", "texts without content"),
 }  # fmt: skip
 """The name of each kind of control text on pages, and a description of its texts."""
-LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final[dict[Level, str]] = {
     "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
 }  # fmt: skip
@@ -45,7 +47,6 @@ TITLES: Final = {
     "no-claim": "Not supported by this evidence",
 }
 TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
-RANK: Final[Mapping[Level, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
 EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
 """Names of the equal-weight baseline."""
 
@@ -279,11 +280,6 @@ def cell_title(cell: str) -> str:
     """The title of a kind of control text, with a description of its texts."""
     pair = {str(kind): words for kind, words in CELLS.items()}.get(cell)
     return f"{pair[0]}: {pair[1]}" if pair else cell.replace("_", " ").capitalize()
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The weakest of some levels; no-claim if there are none."""
-    return min(levels, key=RANK.__getitem__, default="no-claim")
 
 
 def clipboard_text(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:

@@ -31,7 +31,7 @@ from assaymark.metrology.simulation import (
 )
 from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict, as_object
+from assaymark.records import AGGREGATE, RANK, AdversarialStatus, Claim, Level, Measurement, Verdict, as_object, weakest
 from assaymark.text import clean, count_of
 from assaymark.workflow.progress import note
 
@@ -169,7 +169,6 @@ CELL_TEXTS: Final = 100
 """Texts of the control cells A and B together (ValueBlindBench section 3.5: fifty each)."""
 
 NEXT: Final[Mapping[Level, Level]] = {"no-claim": "qualified", "qualified": "headline"}
-_RANK: Final[Mapping[str, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
 
 _FAILED: Final = "No calls can help: the panel failed a control cell under this rubric."
 _NO_HELP: Final[Mapping[tuple[Level, AdversarialStatus], str]] = {
@@ -496,5 +495,5 @@ def _simulate(
                     claim.agreement_status, claim.stability_status, status, asserts_order=claim.claim.asserts_order
                 )
                 caps = [cap.level for cap in claim.caps if cap.field != "adversarial" and not cap.lifted]
-                reached[name] += min(map(_RANK.__getitem__, (level, *caps))) >= _RANK[aims[name]]
+                reached[name] += RANK[weakest((level, *caps))] >= RANK[aims[name]]
     return reached
