@@ -40,6 +40,7 @@ from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, NOT_PREREGISTERE
 from assaymark.protocol import AGREEMENT, Claims, Study
 from assaymark.records import (
     AGGREGATE,
+    AdversarialStatus,
     AgreementStatus,
     Claim,
     Condition,
@@ -439,21 +440,20 @@ class CellClaim(ClaimType):
         state = cell_states(index)[claim.subjects[0]]
         halo, item = state.halo, index.get("cell.agreement", cell=state.cell)
         # Self-preference: the effect of judges from the text author's family on the cell's score
+        treated: AdversarialStatus = "passed"
         if halo is None or halo.value is None:
-            suffix = "" if halo is None else f" ({halo.state})"
+            treated, suffix = "not tested", "" if halo is None else f" ({halo.state})"
             text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
-            adversarial = panel_finding("adversarial", "not tested", (), (text,), (Condition("controls", text),))
         elif (family := halo.detail.get("family")) is None:
             text = "No judge shares a family with the composer of these texts, so there is no halo to look for."
-            adversarial = panel_finding("adversarial", "passed", (), (text,))
         else:
-            points = f"move the number by {signed(halo.value)} points"
-            moved = f"The judges of family {family}, which wrote these texts, {points}"
-            adversarial = panel_finding("adversarial", "passed", (), (f"{moved}: no halo.",))
+            result = "no halo"
             if halo.detail.get("triggered"):
-                text = f"{moved}: a halo, so the number without them is primary."
-                condition = (Condition("controls", text),)
-                adversarial = panel_finding("adversarial", "construct-sensitive", (), (text,), condition)
+                treated, result = "construct-sensitive", "a halo, so the number without them is primary"
+            points = f"move the number by {signed(halo.value)} points"
+            text = f"The judges of family {family}, which wrote these texts, {points}: {result}."
+        conditions = () if treated == "passed" else (Condition("controls", text),)
+        adversarial = panel_finding("adversarial", treated, (), (text,), conditions)
         ids = () if item is None else (item.id,)
         evidence_ids = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
         numbers = f"The number behind it is {state.numbers}: {state.outcome}"

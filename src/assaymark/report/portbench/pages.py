@@ -75,19 +75,19 @@ def each_benchmark_page(
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
     measured = measurement_parts(s.bench_measurements(unlinked, trail.lineage))
     index = replace(unlinked, links=measurement_links(measured))
-    # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
     calm = [index.normal] if index.normal is not None and index.has_pipeline else []
-    tables, scatters, safety, performance = views = (
-        bench.stage_tables(index), s.scatter_views(index), s.safety_tables(index), s.performance_views(index, calm),
-    )  # fmt: skip
     answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
-    note = b.Prose(bench.stage_note(index)) if tables[1:] else None
-    further = (
-        *_optional_section("stages", "Where do models lose points?", _STAGES_LEAD, *tables[1:], note),
-        *_optional_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *scatters[1:]),
-        *_optional_section("safety", "Safe under stress by CEPS", _SAFETY, *safety[1:]),
-        *_optional_section("performance", "What did the portfolios do?", answer, *performance[1:]),
+    views: tuple[View, ...] = (
+        ("stages", "Where do models lose points?", _STAGES_LEAD, bench.stage_tables(index)),
+        ("stress", "Calm returns against stressed losses", s.stress_answer(index), s.scatter_views(index)),
+        ("safety", "Safe under stress by CEPS", _SAFETY, s.safety_tables(index)),
+        ("performance", "What did the portfolios do?", answer, s.performance_views(index, calm)),
     )
+    further = [
+        b.section(id, heading, lead, parts[1:], b.Prose(bench.stage_note(index)) if id == "stages" else None)
+        for id, heading, lead, parts in views
+        if parts[1:]
+    ]
     there = {"profiles": further, "histories": index.has_histories, "episodes": run.results, "questions": run.answers,
              "snapshots": run.results}  # fmt: skip
     nav = tuple(link for link in _NAV if there.get(link.key, True))
@@ -130,7 +130,10 @@ def each_benchmark_page(
     yield from measurement_pages(frame, measured)
     if further:
         lead = "The figures of the first page for each of the other profiles."
-        yield _PROFILES, frame.page(b.Page(_PROFILES, "Profiles", lead, further, here="profiles", styles=_TABLES))
+        yield (
+            _PROFILES,
+            frame.page(b.Page(_PROFILES, "Profiles", lead, tuple(further), here="profiles", styles=_TABLES)),
+        )
     yield from _record_pages(index, frame, trail, calls, episodes)
     page, files = data_page(index)
     yield page.path, frame.page(page)
@@ -195,22 +198,27 @@ def _optional_section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | 
         yield b.Section(id, heading, lead, shown)
 
 
-Views = tuple[tuple[b.Group, ...], tuple[b.Figure, ...], tuple[b.Group, ...], tuple[b.Group, ...]]
+View = tuple[str, str, b.Inline, Sequence[b.Block]]
+"""Scores with a part for each leaderboard or profile: their id, heading, lead, and these parts. The page of scores
+shows the first part, and the page of profiles the others."""
 
 
-def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) -> Iterator[b.Section]:
+def _sections(index: BenchmarkIndex, views: Sequence[View], history: s.History | None) -> Iterator[b.Section]:
     """The page of scores: the pipeline over all profiles or under the strictest, the questions, and the plan."""
-    tables, scatters, safety, performance = views
+    stages_view, stress_view, safety_view, performance_view = views
 
-    def others(some: Sequence[object], id: str) -> tuple[b.Block, ...]:
-        return (b.Prose(b.Linked("The other profiles", f"{_PROFILES}#{id}")),) if len(some) > 1 else ()
+    def first(view: View) -> tuple[b.Block, ...]:
+        """The first part of some scores, with a link to the others."""
+        id, _, _, parts = view
+        others = (b.Prose(b.Linked("The other profiles", f"{_PROFILES}#{id}")),) if len(parts) > 1 else ()
+        return (*parts[:1], *others)
 
+    id, heading, stages_lead, tables = stages_view
     stages: list[b.Inline] = [f"{bench.stage_note(index)} A dotted line links a number to its measurement."]
     stages += [" ", b.Linked("Every profile", _PROFILES)] if len(tables) > 1 else []
     missing = "" if index.has_pipeline else index.missing("pipeline")
-    lead = missing or (_STAGES_LEAD if tables else "No leaderboard was made in this run.")
-    shown = (tables[0], b.Prose(tuple(stages))) if tables and not missing else ()
-    yield b.Section("stages", "Where do models lose points?", lead, shown)
+    lead = missing or (stages_lead if tables else "No leaderboard was made in this run.")
+    yield b.Section(id, heading, lead, (tables[0], b.Prose(tuple(stages))) if tables and not missing else ())
     calm = s.windows_table(index)
     heading = "Does quality hold under stress?" if calm else "Do signals become trades?"
     lead = "CEPS in calm and in stress windows. Intervals only, because points would rank the models." if calm else ""
@@ -224,21 +232,15 @@ def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) ->
         single = b.Prose("One history per model: a single observation, so no band is drawn.")
         every = b.Linked("Every window and profile", _HISTORIES)
         yield b.Section("histories", heading, (lead, every), (group, single))
-    safe = None
-    if safety:
-        blocks: tuple[b.Block, ...] = (b.Prose(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
-        safe = b.Group("Safe under stress by CEPS", blocks)
-    figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(index), safe)
-    yield from _optional_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *figures)
+    id, heading, safety_lead, safety = safety_view
+    safe = b.Group(heading, (b.Prose(safety_lead, "cap"), *first(safety_view))) if safety else None
+    yield from _optional_section(*stress_view[:3], *first(stress_view), s.stress_table(index), safe)
     heading, every_one = "Does it fit the investor?", ""
     if len(index.run.profiles) > 1:
         heading, every_one = "Does it change with the investor?", ", whichever profile it is"
     lead = f"An alignment of 1 keeps every limit of a profile{every_one}."
     yield from _optional_section("profiles", heading, lead, s.alignment_table(index))
-    if performance:
-        answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
-        figures = (*performance[:1], *others(performance, "performance"))
-        yield from _optional_section("performance", "What did the portfolios do?", answer, *figures)
+    yield from _optional_section(*performance_view[:3], *first(performance_view))
     yield r.questions_section(index)
     # The plan, its profiles and windows, and the rules of built-in models.
     limits = [
