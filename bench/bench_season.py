@@ -17,7 +17,7 @@ from made_season import made_catalogue, made_season
 
 from assaymark.cli import models
 from assaymark.engine import CallSpec, Model, Reply
-from assaymark.judging import horizon_tasks, load_scoring, next_call
+from assaymark.judging import horizon_tasks, load_scoring
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
 from assaymark.report.season import write_site
@@ -136,11 +136,11 @@ def test_prompts(played: tuple[RunFolder, float], note: Note) -> None:
     made = (time.perf_counter() - started) / len(horizons)
     started = time.perf_counter()
     tasks = horizon_tasks(horizons, judges, plan, budget=2_000_000)
-    calls = [next_call(task) for task in tasks]
+    calls = [task.next_call() for task in tasks]
     each = (time.perf_counter() - started) / len(calls)
     first = calls[0]
     assert first is not None
-    assert first.about[1].of == 1
+    assert first.about.of == 1
     size = sum(len(text.text) for message in first.call.messages for text in message.parts) / 1e6
     what = f"a record of {DAYS} days as a prompt of {size:.1f} MB"
     note(what, f"for each of {len(judges)} judges", f"{each * 1e3:.0f} ms", "< 50 ms")
