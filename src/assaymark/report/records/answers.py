@@ -47,7 +47,8 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, *calls: str) -> Answer:
     """The row of an answer; its last cell is the outcome, in bold if the answer is not usable."""
     shown = cells if usable else (*cells[:-1], bold(cells[-1]))
-    return PageRow(shown, anchor, key, size=row_bytes(_ROW + _CALL * len(calls), (*cells, key))), calls
+    texts = (*cells[:3], *cells[max(3, len(cells) - 1) :], key)  # without the number of a trial
+    return PageRow(shown, anchor, key, size=row_bytes(_ROW + _CALL * len(calls), texts)), calls
 
 
 @dataclass(frozen=True, slots=True)
