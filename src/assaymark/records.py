@@ -186,6 +186,7 @@ Level = Literal["headline", "qualified", "no-claim"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
 """Publication levels, highest first."""
 RANK: Final[Mapping[Level, int]] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
+"""The order of levels: 0 for no claim, the highest for a headline."""
 
 
 def weakest(levels: Iterable[Level]) -> Level:

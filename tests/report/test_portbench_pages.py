@@ -255,6 +255,15 @@ def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column():
     assert "not measured" not in said("eight")
 
 
+def test_one_tier_of_ranked_pairs_is_not_said_to_be_of_equals():
+    joined = [replace(one, tiers=(one.models,)) if one.board.name == "questions" else one
+              for one in EIGHT.run.leaderboards]  # fmt: skip
+    assert any(one.open_pairs < one.pairs for one in joined if one.board.name == "questions")
+    first = words(portbench.render_benchmark(replace(EIGHT.run, leaderboards=tuple(joined)))["index.html"])
+    assert "none is shown to be above all others" in first
+    assert "No model is shown to know more" not in first
+
+
 def test_calm_against_stress_shows_intervals_and_no_point():
     table = portbench.windows_table(EIGHT)
     assert [row[0] for row in table.rows] == list(EIGHT.names)

@@ -327,7 +327,7 @@ def bench_withheld(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
             for board in boards
             if board.open_pairs
         ]
-        further = "" if all(len(board.tiers) == 1 for board in boards) else "further "
+        further = "further " if any(board.open_pairs < board.pairs for board in boards) else ""
         note: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
         groups.append(WithheldGroup(f"Any {further}ranking of the models.", note, len(orders)))
     if beats := of["beats"]:

@@ -486,6 +486,8 @@ def _questions(index: BenchmarkIndex) -> b.Group:
         answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
     elif len(top) == 1:
         answer = f"{clean(top[0], 60)} alone was asked."
+    elif n:  # pairs that chain through others leave a single tier
+        answer = "Some models know more than others, but none is shown to be above all others."
     item = next(iter(index.all("bench.dissociation")), None)
     open_ = any(verdict.publication_level == "no-claim" for verdict in index.of_kind("dissociation"))
     if t.known(item) and open_:
