@@ -235,9 +235,7 @@ def _measure_pointwise(
     request = [item.call for item in planned], models, judge.name, "asking for grades by"
     replies = ask(folder, *request, unusable=unusable_of(planned))
     graded = [judgment(item, replies[item.call.key]) for item in planned]
-    return graded, point_measurements(
-        stimuli, graded, rubric.names, judge.name, seed, rubric.scale, rubric.weights
-    )
+    return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale, rubric.weights)
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
