@@ -231,14 +231,14 @@ def test_a_rubric_judge_is_shown_single_texts_and_no_pairs_beside_a_judge_of_pai
 @pytest.mark.parametrize("by", ["rubric", "plan"])
 def test_the_weights_of_a_rubric_or_of_a_plan_weigh_its_dimensions(by, tasks, tmp_path):
     rubric = load_rubric("v1.0")
+    judge = reference("auditor", slope=0.5, pivot=120.0)
     weights = dict.fromkeys(rubric.names, 0.0) | {"risk_alignment": 2.0, "position_sizing": 1.0}
     if by == "rubric":
         weighted = tuple(each.model_copy(update={"weight": weights[each.name]}) for each in rubric.dimensions)
         rubric = rubric.model_copy(update={"dimensions": weighted})
     else:
-        rubric = tested_by(Study(name="weighted", seed=1, rubric=RubricChoice(weights=weights)))
+        rubric = tested_by(Study(name="weighted", seed=1, judges=(judge,), rubric=RubricChoice(weights=weights)))
     assert rubric.text == load_rubric("v1.0").text
-    judge = reference("auditor", slope=0.5, pivot=120.0)
     (sheet,) = tracks.measure_judges(
         RunFolder(tmp_path / "run"), [judge], models(), tasks=tasks, pointwise=True, rubric=rubric, pages=False
     ).sheets
