@@ -415,9 +415,9 @@ class _Held:
             asked = [(*above, cells.substance, None, alpha)]
         consecutive, form = study.inference.order_of(honest.clusters) == "consecutive", study.rubric.coefficient
 
-        def tested(sign: float, flip: float, *rule: Any) -> CellAgreement:
+        def tested(sign: float, flip: float, threshold: float, quantile: float | None, level: float) -> CellAgreement:
             return cell_agreement(flip + sign * scores, cluster_of, flip + sign * reference, against, honest.families,
-                                  *rule, consecutive, form == "kappa")  # fmt: skip
+                                  threshold, quantile, level, consecutive, form == "kappa")  # fmt: skip
 
         tests = [tested(*one) for one in asked]
         unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
