@@ -12,8 +12,7 @@ from assaymark import records
 from assaymark.agents import COMPOSERS as RULES
 from assaymark.agents import DecisionKey, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
-from assaymark.market import REGIMES, Bars, Cycle, cycles_of, synthetic_minutes
-from assaymark.market.cycles import context_of
+from assaymark.market import REGIMES, Bars, Cycle, cycles, cycles_of, synthetic_minutes
 from assaymark.prompting import signature
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision
@@ -53,7 +52,7 @@ def made_context(seed: int) -> Context:
     bars = [Bars(f"Asset {letter}", times, *[close] * 4, volume)
             for letter, close, volume in zip("ABCDEF", closes.T, volumes.T, strict=False)]  # fmt: skip
     classes = {bar.instrument: CLASSES[at % 5] for at, bar in enumerate(bars)}
-    return context_of(bars, classes, rng, task_text())
+    return cycles.context_of(bars, classes, rng, task_text())
 
 
 COMPOSERS = ("momentum", "contrarian", "minimum-variance", "equal-weight", "steward")

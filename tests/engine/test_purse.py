@@ -18,10 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import (
-    Attempt, CallSpec, Ledger, Message, Price, Prices, Reply, SpendLimit, Text, load_prices, prices_of_text, run_calls,
-    run_worker,
+    Attempt, CallSpec, Ledger, Message, Price, Prices, Reply, SpendLimit, Text, load_prices, prices, prices_of_text,
+    run_calls, run_worker,
 )  # fmt: skip
-from assaymark.engine.prices import Bound
 from assaymark.errors import InputError, ModelError, PlanError
 
 SHIPPED = load_prices()
@@ -47,7 +46,7 @@ class Cents:
         self.most, self.share = most, share
 
     def bound(self, spec):
-        return Bound(0.0, self.most(spec))
+        return prices.Bound(0.0, self.most(spec))
 
     def paid(self, _model, reply, _batch=False):
         return None if reply.input_tokens is None else reply.input_tokens / 100

@@ -22,12 +22,13 @@ from batch_house import House
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, batching, run_batches, run_calls, run_worker
-from assaymark.engine.ledger import BatchStore
+from assaymark.engine import ledger as store
 from assaymark.engine.rate_limits import Leases
 
 BOUND, LEASE_S = 8, 1.5
 POINTS = {
-    "plan": Ledger, "commit": Ledger, "claim": Leases, "begin": BatchStore, "submitted": BatchStore, "end": BatchStore,
+    "plan": Ledger, "commit": Ledger, "claim": Leases,
+    **dict.fromkeys(("begin", "submitted", "end"), store.BatchStore),
     "submit": House, "find": House, "state": House, "outcome": House,
 }  # fmt: skip
 """The methods that a run can die at, with their classes."""

@@ -201,6 +201,18 @@ def test_a_d_study_that_cannot_be_computed_says_why(change, state):
     assert len(line) <= 80
 
 
+def test_a_claim_on_a_dimension_is_planned_at_the_level_of_its_first_step():
+    """All pairs of all claimed dimensions share a fifth of alpha."""
+    table, found, verdicts = measured(CLOSE, FIRST, 9)
+    (names,) = {tuple(table.dimensions)}
+    claim = next(verdict.claim.id for verdict in verdicts if verdict.claim.dimension == names[0])
+    for claimed, width in ((None, len(names)), ([names[0]], 1)):
+        claims = FIRST.claims.model_copy(update={"dimensions": claimed})
+        plan = FIRST.model_copy(update={"claims": claims})
+        result = plan_calls_report(table, plan, verdicts, found, budget_calls=300, seed=1, studies=1, claim=claim)
+        assert result.design.level == pytest.approx(0.2 * plan.inference.alpha / (width * 3))
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import noncentral_tail
 from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
-from assaymark.metrology.kappa import contingency, round_half_up
+from assaymark.metrology.kappa import contingency, settled_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.reliability import random_judges
@@ -234,7 +234,7 @@ def judge_against_humans(
     if agent_family is not None:
         names, family = checks.labels(source, "agent_family", agent_family, x.size)
         by_family = {name: bias(family == k) for k, name in enumerate(names)}
-    kappa = _pair_agreement(np.asarray(round_half_up(x)), np.asarray(round_half_up(y)), codes, False, level)
+    kappa = _pair_agreement(settled_half_up(x), settled_half_up(y), codes, False, level)
     return JudgeAgainstHumans(kappa, _pair_agreement(x, y, codes, True, level), bias(slice(None)), rate(passes[good]),
                               rate(~passes[~good]), by_family)  # fmt: skip
 
@@ -345,7 +345,7 @@ class _People:
         """Convert scores to categories of kappa from 1: points of the scale, or bands that start at ``cuts``."""
         if not self.cuts:
             return categories_of(scores, self.scale)
-        return np.searchsorted(np.asarray(self.cuts), round_half_up(np.round(scores, 9)), side="right") + 1
+        return np.searchsorted(np.asarray(self.cuts), settled_half_up(scores), side="right") + 1
 
     def all_cycles(self, s: int) -> Floats:
         """Return mean human grades [C, K] on one scale, NaN outside the sample."""

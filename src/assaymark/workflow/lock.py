@@ -326,7 +326,7 @@ def lock_lines(locked: Locked) -> list[str]:
     over = f"over {n} clusters (median of the pairs of agents)" if n else "for no pair: too few common clusters"
     lines = [f"plan hash {locked.plan_hash}", f"locked {locked.locked_at}", f"test: {test[str(report['test'])]} {over}"]
     for name, words in (
-        ("reach", "smallest detectable gap"),
+        ("reach", "smallest detectable gap, if cycles of a cluster are independent"),
         ("reach_borrowed", "at best, where the agents' variances are alike"),
         ("reach_half", "with half the clusters"),
     ):

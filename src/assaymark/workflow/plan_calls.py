@@ -90,20 +90,25 @@ def claim_design(
         if estimated is not None:
             state = "one cycle in each cluster, needs two" if target is not None else "these records show no such gap"
         return ClaimDesign(state)
-    # The level of the test of one contrast of a leader, or of a single pair in the first step.
-    share, dimensions = 1.0, len(comparisons.names) - 1
+    # The level of one contrast: on the overall score that of a leader, or of a single pair; on a dimension that of the
+    # first step over all pairs of all claimed dimensions. (Where all pairs of the overall score are published it is
+    # higher, so the design found here suffices.)
+    alpha, agents, dimensions = study.inference.alpha, len(comparisons.agents), len(comparisons.names) - 1
     if dimensions > 1 and dimensions_claimed(study):
         share = study.inference.aggregate_share
-        share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
-    levels = designs.detectable_levels(len(comparisons.agents), share * study.inference.alpha)
-    level = levels[0] if len(claim.subjects) == 1 else levels[1]
+        alpha *= share if claim.dimension == AGGREGATE else 1 - share
+    if dimensions > 1 and claim.dimension != AGGREGATE:
+        claimed = set(study.claims.dimensions or comparisons.names) - {AGGREGATE}
+        level = alpha / (len(claimed) * math.comb(agents, 2))
+    else:
+        level = designs.detectable_levels(agents, alpha)[len(claim.subjects) != 1]
     v = {part: float(estimated[0][part][scale]) for part in reliability.PARTS if part != "trial"}
     trials_now = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
     trial = float(np.mean([0.0 if variance is None else variance for variance in noise]))
     v |= {"disagreement": max(0.0, v["disagreement"] - trial / trials_now), "trial": trial}
     now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": trials_now}
-    random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
+    random, power = study.claims.judges == "any", study.inference.mde_power
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])
     best = designs.dstudy(v, target, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,

@@ -52,8 +52,18 @@ if TYPE_CHECKING:
 
 
 def tested_by(study: Study | None) -> Rubric:
-    """Return the rubric for testing a panel: the study's if it defines its own text, else v1.0."""
-    return load_rubric("v1.0") if study is None or study.rubric.text is None else rubric_of(study.rubric)
+    """Return the rubric for testing a panel: the study's if it defines its own text, else v1.0.
+
+    Its dimensions have the study's weights, unless these leave out one of them.
+    """
+    if study is None:
+        return load_rubric("v1.0")
+    rubric = load_rubric("v1.0") if study.rubric.text is None else rubric_of(study.rubric)
+    weights = study.rubric.weights or {}
+    if not set(rubric.names) <= weights.keys() or not sum(weights[name] for name in rubric.names):
+        return rubric
+    weighted = tuple(each.model_copy(update={"weight": weights[each.name]}) for each in rubric.dimensions)
+    return rubric.model_copy(update={"dimensions": weighted})
 
 
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedGrade]:
@@ -65,13 +75,14 @@ def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubr
 
 def point_measurements(
     stimuli: Sequence[PointStimulus], graded: Sequence[Judgment], dimensions: Sequence[str], judge: str, seed: int,
-    scale: Scale = SCALE,
+    scale: Scale = SCALE, weights: Mapping[str, float] | None = None,
 ) -> tuple[Measurement, ...]:  # fmt: skip
-    """Compute measurements from grades of single texts: for the mean of all dimensions, then for each."""
+    """Compute measurements from grades of single texts: for the weighted mean of all dimensions, then for each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
     for grade in graded:
         if grade.status == "ok":
-            mean = sum(grade.scores.values()) / len(grade.scores)
+            of = dict.fromkeys(grade.scores, 1.0) if weights is None else weights
+            mean = sum(of[name] * score for name, score in grade.scores.items()) / sum(of.values())
             scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
     scored = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
@@ -224,7 +235,7 @@ def _measure_pointwise(
     request = [item.call for item in planned], models, judge.name, "asking for grades by"
     replies = ask(folder, *request, unusable=unusable_of(planned))
     graded = [judgment(item, replies[item.call.key]) for item in planned]
-    return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
+    return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale, rubric.weights)
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
