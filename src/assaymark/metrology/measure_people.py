@@ -614,7 +614,7 @@ def compare_with_people(measurements: Iterable[Measurement], judge: str) -> Iter
         # Name, value, ends, state, n, what it counts and method of each quantity.
         rows = [("kappa", item.value, (item.low, item.high), item.state, item.n, item.n_of, item.method)]
         for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
-                             ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
+                             ("bias", "mean of judge minus mean human grade; jackknife")):  # fmt: skip
             part = detail[name]
             ends = part["low"], part["high"]
             rows.append((name, part["estimate"], ends, str(part.get("state", "ok")), item.n, item.n_of, method))
