@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
@@ -19,7 +21,7 @@ from assaymark.claims.messages import (
     p_words,
     signed,
 )
-from assaymark.claims.sentences import ParsedSentence, Relation, RunNames, name_key, read_sentence
+from assaymark.claims.sentences import LONGEST, ParsedSentence, Relation, RunNames, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
@@ -101,6 +103,17 @@ class RunVerdicts:
             for verdict in self.verdicts
             if verdict.publication_level != "no-claim" or verdict.claim.id.partition("[")[0] not in _HEADS
         }
+
+    @cached_property
+    def forms(self) -> tuple[tuple[list[str], Verdict], ...]:
+        """Verdicts on anything but orders of agents, each with the form of its statement."""
+        others = (one for one in self.verdicts if one.claim.id.partition("[")[0] not in _HEADS)
+        return tuple((_form(one.claim.statement, self.names), one) for one in others)
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """All words of `forms`."""
+        return frozenset(word for form, _ in self.forms for word in form)
 
     @cached_property
     def stated_conditions(self) -> frozenset[str]:
@@ -316,7 +329,7 @@ def proofread_sentence(
         return TextCheck(mark, rejection_reason(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     parsed = read_sentence(sentence, run.names, before)
     if parsed is None:
-        return _numbers(sentence, run)
+        return _reworded(sentence, run) or _numbers(sentence, run)
     wording = " ".join(run.words(score) for score in run.names.scores).casefold()
     if parsed.foreign and parsed.foreign.casefold() not in wording:
         return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
@@ -500,6 +513,7 @@ _SAME: Final = {
     "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
 _SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}"
+_COUNTS_OR_SIZES: Final = re.compile(rf"(?<![\w-])(?:\d[\d.,]*\d|{_SIZE})\b", re.I)
 _COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
 _THE: Final = "(?:the |these |our |all )?"
 _OF_THE_RUN: Final = re.compile(
@@ -509,6 +523,64 @@ _OF_THE_RUN: Final = re.compile(
     rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
     re.I,
 )
+_LIKE: Final = 0.85
+"""Share of words, in order, that a sentence has in common with a claim of which it is taken for a variant."""
+
+
+def _form(text: str, names: RunNames) -> list[str]:
+    """Return the words of a sentence, with one sign for every agent and another for every number."""
+    for start, end, _ in [*names.mentions(text)][::-1]:
+        text = f"{text[:start]}@{text[end:]}"
+    words = re.findall(r"@|[+-]?\d[\d.,]*(?=\W|$)|\w+(?:-\w+)*", text.replace("−", "-").casefold())
+    return ["#" if word[-1:] == "." or word[:1] in "+-0123456789" or word in _NUMERALS else word for word in words]
+
+
+def _likeness(form: Sequence[str], words: Sequence[str]) -> float:
+    """Return the share of words that two forms have in common: in order, or of those of the sentence if it has six."""
+    common = (Counter(form) & Counter(words)).total()
+    if 2 * common < _LIKE * (len(form) + len(words)):  # no order makes it more
+        return common / len(words) if len(words) > 5 else 0.0
+    return SequenceMatcher(None, form, words, autojunk=False).ratio()
+
+
+def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
+    """Check a sentence that is a claim of the run but for some words or numbers; None if it is like no claim.
+
+    It is held against the claim of this kind on the agents and the profile, window or baseline that it names.
+    """
+    if not run.forms or len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
+        return None
+    words = _form(sentence, run.names)
+    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `_LIKE`
+        return None
+    likeness = [(_likeness(form, words), verdict) for form, verdict in run.forms]
+    alike = [(share, verdict) for share, verdict in likeness if share >= _LIKE]
+    if not alike:
+        return None
+    named = {agent for *_, agent in run.names.mentions(sentence)}
+    head, text = max(alike, key=lambda entry: entry[0])[1].claim.id.partition("[")[0], sentence.casefold()
+    about: list[tuple[float, list[str], Verdict]] = []
+    for form, verdict in run.forms:
+        kind, _, labels = verdict.claim.id.rstrip("]").partition("[")
+        own = {*verdict.claim.subjects}.intersection(run.names.agents)
+        said = [label.partition("=")[::2] for label in labels.split(",") if "=" in label]
+        where = all(value.casefold() in text for name, value in said if name in ("profile", "window", "baseline"))
+        if kind == head and where and named == (set() if len(own) == len(run.names.agents) else own):
+            about.append((_likeness(form, words), form, verdict))
+    if not about:
+        return TextCheck("?", "no claim of this run is in these words")
+    _, form, verdict = max(about, key=lambda entry: entry[0])
+    if verdict.publication_level == "no-claim":
+        return TextCheck("-", rejection_reason(verdict), level="no-claim")
+    known, stated = (_COUNTS_OR_SIZES.findall(text) for text in (verdict.claim.statement, sentence))
+    reason = f"the run supports “{claim_text(verdict)}”"
+    differs = not Counter(words) - Counter(form) and Counter(stated) - Counter(known)
+    if differs or (known[:1] == stated[:1] and form != words and any(other == words for other, _ in run.forms)):
+        reason = f"the number differs: {reason}" if differs else reason
+        return TextCheck("!", reason, write=claim_text(verdict), also=conditions_of((verdict,)), level="no-claim")
+    return TextCheck("?", reason)
+
+
 _TIMES: Final = re.compile(
     rf"\b(?P<n>{_SIZE}) (?P<noun>days|weeks|months|quarters|years|periods|windows|rounds)\b", re.I
 )
