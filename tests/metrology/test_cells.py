@@ -318,6 +318,12 @@ def test_a_favoured_cell_is_the_mirror_image_and_who_does_not_see_it_counts(plan
     expected, m = asked(*flipped, threshold=0.3), found["cell.agreement[cell=cell_b]"]
     assert (m.value, m.detail["status"]) == (pytest.approx(expected.pooled_kappa), "publish")
     assert m.detail["p"] == pytest.approx(p_of(expected))
+    # Halves round up on the scale as it is, not on the mirrored one.
+    for one in (honest, table):
+        one.scores[:] = np.round(2 * one.scores) / 2
+    m = run(honest, [cell("cell_b", table)], plan)["cell.agreement[cell=cell_b]"]
+    kappa = asked(honest, table, threshold=0.3).pooled_kappa
+    assert m.value == pytest.approx(kappa) != asked(*flipped, threshold=0.3).pooled_kappa
     # It is enough that one family does not see it, or that the others need it to see it.
     rng = np.random.default_rng(34)
     honest, table = graded(rng, 4.0, each=20, tag="h", spread_of=0.5), graded(rng, 1.5)

@@ -307,6 +307,18 @@ def test_a_judge_beside_people_is_kappa_icc_and_bias_with_every_cluster_left_out
     assert np.array(found) == pytest.approx(expected, rel=1e-8, abs=1e-9)
 
 
+def test_means_of_six_criteria_that_miss_a_half_are_halves():
+    """Judge and people give the same sum over six criteria, in other orders; float sums of sixths miss some halves."""
+    rng, share = np.random.default_rng(4), np.full(6, 1 / 6)
+    people = np.array([row for row in rng.integers(1, 6, (4000, 6)) if row.sum() % 6 == 3][:60])
+    judge, given = rng.permuted(people, axis=1) @ share, people @ share
+    assert (judge != given).any()
+    assert mt.judge_against_humans(judge, given, np.arange(60) % 6).kappa.estimate == 1.0
+    cells = np.stack([judge, given], axis=1)
+    found = mt.cell_agreement(cells, np.arange(60) % 6, cells, np.arange(60) % 6, ["north", "south"])
+    assert found.pooled_kappa == 1.0
+
+
 def test_rates_at_the_pass_mark():
     judge, people, cluster = graded(1)
     found = mt.judge_against_humans(judge, people, cluster, pass_mark=3.0)

@@ -74,6 +74,58 @@ def test_what_a_run_supports_passes_in_its_own_words_and_an_unsupported_order_is
                 assert one.finding == other.finding
 
 
+NUMBERS = [
+    ("Alder and Birch score within 0.001 of each other.", "!"),
+    ("Alder and Birch score within 0.3 of each other (gap 0.14).", "x"),
+    ("Alder and Birch score within 0.3 of each other (gap 0.29).", "!"),
+    ("Alder and Birch differ by less than 0.01 on the overall score.", "!"),
+    ("Alder and Birch differ by less than 0.3 on the overall score.", "x"),
+    ("Alder and Birch score within 5 % of each other.", "-"),
+    ("Cedar scores 0.46 above Alder.", "x"),
+    ("Cedar scores 0.92 above Alder.", "!"),
+    ("Alder scores 0.92 below Cedar.", "!"),
+    ("Cedar is 0.92 ahead of Alder.", "!"),
+    ("Cedar scores 3 above Alder.", "!"),
+    ("Cedar is ahead of Alder by -0.46.", "!"),
+    ("Alder scores below Cedar (−0.46).", "x"),
+    ("Cedar beats Alder (gap: 0.92).", "!"),
+    ("Cedar beats Alder (gap=0.46).", "x"),
+    ("Cedar beats Alder (p = 0.9).", "!"),
+    ("Cedar beats Alder, p = .0003.", "x"),
+    ("Cedar beats Alder, p = .0001.", "!"),
+    ("Cedar beats Alder, p = 3.1e-4.", "x"),
+    ("Cedar beats Alder (p < 10^-6).", "!"),
+    ("Cedar significantly outperforms Alder (p > .5).", "!"),
+    ("Cedar beats Alder by less than 0.1.", "?"),
+    ("Cedar beats Alder, with the gap standing at 0.92.", "?"),
+    ("Cedar beats Alder (p = 3·10⁻⁴).", "x"),
+    ("Cedar beats Alder (p = tiny).", "?"),
+    ("Alder does not beat Cedar by 0.3.", "?"),
+    ("Cedar leads Alder (0.90 against 0.32).", "x"),
+]
+
+
+COUNTS = [
+    ("Five judges graded three agents.", "?"),
+    ("Two judges graded four agents over 31 weeks.", "!"),
+    ("Three judges scored 160 decisions in 14 weeks.", "?"),
+    ("Three judges scored 160 decisions in 5 weeks.", "x"),
+    ("160 decisions were graded by 3 judges.", "x"),
+    ("999 decisions were graded by 3 judges.", "!"),
+    ("The panel has 5 judges.", "!"),
+    ("Five judges graded alder, birch and cedar.", "!"),
+    ("Five judges graded poems.", ""),
+    ("Two judges put their names down first.", ""),
+    ("cedar scores above alder on the overall score in the scores of these 5 judges.", "!"),
+    ("cedar ranks first of the nine agents on the overall score in the scores of these 3 judges.", "!"),
+]
+
+
+@pytest.mark.parametrize(("text", "mark"), NUMBERS + COUNTS)
+def test_differences_margins_p_values_and_counts_are_checked_or_said_not_to_be(runs, text, mark):
+    assert marks(text, runs["demo"]) == mark
+
+
 DOCUMENTS = [
     ("Alder is our new agent. It beats Cedar.", "!"),
     ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),

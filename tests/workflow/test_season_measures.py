@@ -231,6 +231,8 @@ def test_the_published_noise_of_the_panel_is_that_of_a_mean_and_a_rule_has_none(
     noise, rule = found["season.noise[of=panel]"], found["season.noise[of=two]"]
     assert (noise.detail["trials"], noise.n_of) == (2, "gradings")
     assert noise.value == pytest.approx(noise.detail["one_grading"] / np.sqrt(2))
+    assert noise.method.endswith("divided by the square root of the trials of a grading")
+    assert "divided" not in rule.method + found["season.judge_noise[judge=auditor]"].method
     assert (rule.value, rule.n, rule.state) == (None, 2, "identical repetitions")
     notes = tracks.season_notes(material, judged.grades, list(found.values()))
     (said,) = [english().render(one) for one in notes if "identical" in one.key]

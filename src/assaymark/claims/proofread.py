@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
@@ -265,13 +265,14 @@ class RunVerdicts:
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
-        """Return the contrast of a supported order; for a first rank, the one with the smallest difference."""
+        """Return the contrast of a supported order or level pair; of several, the one with the smallest difference."""
         others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
-        contrasts = []
-        for first, other in product(relation.left, others):
+        level, contrasts = relation.kind in ("level", "differ"), list[Measurement]()
+        pairs = combinations(relation.left, 2) if level and not relation.right else product(relation.left, others)
+        for first, other in pairs:
             for high, low in ((first, other), (other, first)):
                 name = measurement_id("contrast", {"dimension": score, "high": high, "low": low})
-                item = self.measurements.get(name) if self.above(high, low, score) else None
+                item = self.measurements.get(name) if level or self.above(high, low, score) else None
                 contrasts += [item] if item is not None and item.value is not None else []
         return min(contrasts, key=lambda item: abs(item.value or 0.0), default=None)
 
@@ -320,18 +321,21 @@ def proofread_sentence(
     if parsed.foreign and parsed.foreign.casefold() not in wording:
         return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
     if not parsed.relations:
-        what = f"{_quoted(parsed.others)} is not in this run" if parsed.others else f"cannot be read: {parsed.unclear}"
-        return TextCheck("?", what)
+        if parsed.others:
+            return _outsider(sentence, parsed.others, run)
+        return TextCheck("?", f"cannot be read: {parsed.unclear}")
     scores = [run.score(score) for score in parsed.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in parsed.relations for score in scores]
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
     mark, reason = _mark(parsed, relation, score, ruling, run)
+    if mark in ("x", "/") and (differs := _wrong_size(sentence, run)):
+        mark, reason = "!", differs
     if mark in ("x", "/"):
         by = _distinct(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if parsed.others:
-            return TextCheck("?", f"{_quoted(parsed.others)} is not in this run", level=level)
+            return replace(_outsider(sentence, parsed.others, run), level=level)
         return TextCheck("/" if lacking else "x", reason, add=lacking, level=level)
     if mark == "?":
         return TextCheck(mark, reason)
@@ -339,6 +343,21 @@ def proofread_sentence(
     if mark == "!" and ruling[0] == "!" and ruling[2]:
         write, also = claim_text(ruling[2][0]), conditions_of(ruling[2][:1])
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
+
+
+def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
+    """Check a comparison with something that is no agent: a baseline that claims of the run name, or not in the run."""
+    named = {agent for *_, agent in run.names.mentions(sentence)}
+    beats = [
+        one for one in run.verdicts
+        if one.claim.id.startswith(("beats[", "season.beats["))
+        and named.issubset(one.claim.subjects) and statement_key(others) in statement_key(one.claim.statement)
+    ]  # fmt: skip
+    if supported := [one for one in beats if one.publication_level != "no-claim"]:
+        return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
+    return (
+        TextCheck("-", rejection_reason(beats[0])) if beats else TextCheck("?", f"{_quoted(others)} is not in this run")
+    )
 
 
 def _quoted(words: str) -> str:
@@ -351,6 +370,10 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
     if parsed.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(parsed.outcome)}"
+    stated = [f"{one:g}" for one in (parsed.gap, parsed.margin, parsed.p) if one is not None]
+    unread = [parsed.unread] if parsed.unread else stated if relation.stance != "asserted" else []
+    if mark == "x" and unread:
+        return "?", f"the number in {_quoted(unread[0])} was not checked"
     if relation.stance != "asserted":
         return mark, reason
     if parsed.significant and mark == "-":
@@ -359,13 +382,14 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
         test = next((verdict for verdict in tests if verdict.claim.id.startswith(("above[", "first["))), None)
         if test is not None and (test.p_adjusted or 0.0) >= 0.05 and "own_family" not in test.binding:
             return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
-    if mark not in ("x", "/") or relation.kind not in ("above", "first"):
+    if mark not in ("x", "/"):
         return mark, reason
+    if parsed.p is not None and (wrong := _wrong_p(parsed.p, parsed.p_sign, relation, score, by, run)):
+        return "!", wrong
+    if relation.kind in ("level", "differ"):
+        return _pair_sizes(parsed, relation, score, ruling, run)
     if parsed.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
         return "-", "significance was not tested in this run"
-    largest = max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)
-    if parsed.p is not None and largest > parsed.p:
-        return "!", f"the number differs: adjusted {p_words(largest)}"
     if parsed.share:
         return "-", f"the run measures differences in points; it cannot check {_quoted(parsed.share)}"
     if parsed.sweeping:
@@ -373,14 +397,71 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
         return "-", f"the run covers its own {clusters}, not {_quoted(parsed.sweeping)}"
     # A size refers to the pair that the sentence names, even if it says more about one of the two.
     named = [one for one in parsed.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
-    gaps = [item for one in named if (item := run.gap(one, score)) is not None and item.value is not None]
-    if gaps and parsed.gap is not None:
+    gaps = [item for one in named if (item := run.gap(one, score)) is not None]
+    if parsed.margin is not None or (parsed.gap is not None and not gaps):
+        return ("?" if mark == "x" else mark), f"the number in {_quoted(stated[0])} was not checked"
+    if parsed.gap is not None:
         item = min(gaps, key=lambda contrast: abs(abs(contrast.value or 0.0) - abs(parsed.gap or 0.0)))
-        assert item.value is not None
-        low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
-        step = 0.5 * 10 ** -len(f"{parsed.gap:g}".partition(".")[2])
-        reason = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
-        if not low - step <= parsed.gap <= high + step:
+        reason = _size_words(item)
+        if not _inside(parsed.gap, item):
+            return "!", f"the number differs: {reason}"
+    return mark, reason
+
+
+def _step(number: float) -> float:
+    """Return half a unit of the last digit of a number as it is written."""
+    return 0.5 * 10.0 ** -len(f"{number:.9f}".rstrip("0").partition(".")[2])
+
+
+def _inside(gap: float, item: Measurement) -> bool:
+    """True if a difference is in the interval of a contrast, up to rounding."""
+    low, high = sorted((item.value or 0.0) if end is None else end for end in (item.low, item.high))
+    return low - _step(gap) <= gap <= high + _step(gap)
+
+
+def _size_words(item: Measurement) -> str:
+    return f"the difference is {signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
+
+
+def _wrong_p(
+    p: float, sign: str, relation: Relation, score: str, by: Sequence[Verdict], run: RunVerdicts
+) -> str:  # fmt: skip
+    """Return what a stated p-value should be; empty if it agrees, or is at most twice the adjusted one."""
+    adjusted = [max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)]
+    if relation.kind == "level":  # the test of the difference may be meant, too
+        pair = frozenset((*relation.left, *relation.right))
+        named = [one for one in run.verdicts if one.claim.dimension == score and frozenset(one.claim.subjects) == pair]
+        adjusted += [one.p_adjusted or 0.0 for one in named if one.claim.id.startswith("above[")]
+    if sign in ("<", "<<", "≤", "below", "under"):
+        agrees = any(one <= p for one in adjusted)
+    elif sign in (">", ">>", "≥", "above", "over"):
+        agrees = any(one >= p for one in adjusted)
+    else:
+        agrees = any(one - _step(p) <= p <= 2 * one + _step(p) for one in adjusted)
+    return "" if agrees else f"the number differs: adjusted {p_words(adjusted[0])}"
+
+
+_WITHIN: Final = re.compile(r"\bwithin (\d+(?:\.\d+)?)")
+
+
+def _pair_sizes(
+    parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling, run: RunVerdicts
+) -> tuple[Mark, str]:
+    """Check the margin and the difference, in either direction, that a sentence states of level or different agents."""
+    mark, reason, by = ruling
+    if parsed.margin is not None and relation.kind == "level":
+        if parsed.share:
+            return "-", f"the run measures differences in points; it cannot check {_quoted(parsed.share)}"
+        tested = [float(match[1]) for verdict in by if (match := _WITHIN.search(verdict.claim.statement))]
+        if tested and max(tested) > parsed.margin + 1e-9:
+            return "!", f"the number differs: they score within {max(tested):g} of each other"
+    item = run.gap(relation, score)
+    unread = parsed.margin if relation.kind == "differ" else parsed.gap if item is None else None
+    if unread is not None:
+        return ("?" if mark == "x" else mark), f"the number in {_quoted(f'{unread:g}')} was not checked"
+    if parsed.gap is not None and item is not None:
+        reason = _size_words(item)
+        if not (_inside(parsed.gap, item) or _inside(-parsed.gap, item)):
             return "!", f"the number differs: {reason}"
     return mark, reason
 
@@ -418,9 +499,34 @@ _SAME: Final = {
     "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
     "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
-_COUNTED: Final = re.compile(
-    rf"\b(?P<n>\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I
+_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}"
+_COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
+_THE: Final = "(?:the |these |our |all )?"
+_OF_THE_RUN: Final = re.compile(
+    rf"\bpanel (?:of|has|had|with) (?P<a>{_SIZE}) judges\b|"
+    rf"\b(?:scores|grades|view|eyes|opinion) of {_THE}(?P<b>{_SIZE}) judges\b|"
+    rf"\b(?:first|last|lowest|highest|best) of {_THE}(?P<c>{_SIZE}) agents\b|"
+    rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
+    re.I,
 )
+_TIMES: Final = re.compile(
+    rf"\b(?P<n>{_SIZE}) (?P<noun>days|weeks|months|quarters|years|periods|windows|rounds)\b", re.I
+)
+
+
+def _size(text: str) -> int:
+    return _NUMERALS.get(text.lower()) or int(text.replace(",", ""))
+
+
+def _wrong_size(text: str, run: RunVerdicts) -> str:
+    """Return the number of judges or agents that a sentence about the run should state; empty if it is right."""
+    for match in _OF_THE_RUN.finditer(text):
+        noun = "agents" if match["c"] else "judges"
+        about = match["d"] is None or next(run.names.mentions(text), None) is not None
+        size = run.counts.get(noun)
+        if about and size and size != _size(match["a"] or match["b"] or match["c"] or match["d"]):
+            return f"the number differs: {size:,} {noun}"
+    return ""
 
 
 def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
@@ -444,16 +550,24 @@ def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
             words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{suffix}"
             checks.append(TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
-        (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
+        (match["noun"].lower(), run.counts[of], _size(match["n"]))
         for match in _COUNTED.finditer(text)
         if (of := _SAME[match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # all counts differ: it is about another study
     checks = [] if other else checks
-    if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
-        words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
-        checks.append(TextCheck("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
+    words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
+    if len(counted) > 1 and not other:
+        known = {run.counts[noun] for noun in ("clusters", "cycles") if noun in run.counts}
+        times = [match[0] for match in _TIMES.finditer(text) if _size(match["n"]) not in known]
+        mark: Mark = "!" if wrong else "?" if times else "x"
+        why = {"!": f"the number differs: {words}", "?": f"the number in {_quoted((times or [''])[0])} was not checked"}
+        checks.append(TextCheck(mark, why.get(mark, words), "number"))
+    elif other and any(noun == "judges" for noun, *_ in counted):
+        checks.append(TextCheck("?", f"this run has {words}; every number is another", "number"))
+    elif len(counted) == 1 and (differs := _wrong_size(text, run)):
+        checks.append(TextCheck("!", differs, "number"))
     return min(checks, key=lambda check: WORST.index(check.mark), default=None)
 
 

@@ -41,14 +41,18 @@ class Relation:
 class ParsedSentence:
     """A parsed sentence: the comparisons of agents in it.
 
-    ``gap`` is a difference in points, ``p`` a stated p-value. ``outcome``, ``foreign``, ``share``, ``others``,
-    ``sweeping`` and ``unclear`` hold words that the scores of a run cannot decide.
+    ``gap`` is a difference in points, ``margin`` a bound of one, ``p`` a stated p-value behind ``p_sign``, ``unread`` a
+    number of this kind that is not read. ``outcome``, ``foreign``, ``share``, ``others``, ``sweeping`` and ``unclear``
+    hold words that the scores of a run cannot decide.
     """
 
     relations: tuple[Relation, ...]
     scores: tuple[str, ...] = (AGGREGATE,)
     gap: float | None = None
+    margin: float | None = None
     p: float | None = None
+    p_sign: str = ""
+    unread: str = ""
     significant: bool = False
     outcome: str = ""
     foreign: str = ""
@@ -124,11 +128,13 @@ _CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then
 _CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose|\w+ of )", re.I)
 _RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
 _SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
-_NUMBER: Final = rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
+_NUMBER: Final = rf"(?P<n>[+-]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
 _UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
-_GAP: Final = [
-    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(5)
-]
+_GAP, _MARGIN = (
+    [re.compile(words.replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for words in _TABLE[name]]
+    for name in ("gap", "margin")
+)
+_UNREAD: Final = _pattern("unread")
 _APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
 _NOUN: Final = re.compile(
     rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?|remains?)\b",
@@ -136,7 +142,11 @@ _NOUN: Final = re.compile(
 )
 _MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
 _IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
-_P: Final = re.compile(r"\bp(?:-value)?\s*(?:[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
+_P: Final = re.compile(
+    r"(?<!top[ _-])\bp(?:-values?)?\s*(?P<sign>[<>]{1,2}|[=≤≥≈~]|of|is|was|below|under|above|over)\s*"
+    r"(?P<p>(?:(?:\d?\.\d{1,9}|\d)(?:e-\d{1,3}|\s?[x×·*]\s?10\^?-\d{1,3})?|10\^?-\d{1,3})(?![\d%]|\s?%))?",
+    re.I,
+)
 _BENCHMARK: Final = re.compile(r"\bon (?:the )?(\w*(?:[A-Z]{2,}|[a-z][A-Z]|-?[Bb]ench)[\w-]*)")
 _SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
 _PLAINER: Final = (
@@ -244,7 +254,7 @@ class _SentenceParser:
         self.named: list[Agents] = []
 
     def _mask(self, sentence: str) -> str:
-        text = sentence.translate(str.maketrans("’‘“”−", "''\"\"-"))
+        text = sentence.translate(str.maketrans("’‘“”−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "''\"\"--0123456789"))
         text, pieces, at = " ".join(text.split()), list[str](), 0
         for n, (start, end, agent) in enumerate(self.names.mentions(text)):
             self.groups[sign := chr(0xE000 + n)] = (agent,)
@@ -296,16 +306,20 @@ class _SentenceParser:
                         self._add("above", winners, other, "")
         if not self.relations and not (self.found["others"] or self.found["unclear"]):
             return None
-        gap, share = self._gap()
+        (gap, share), (margin, rough) = self._size(_GAP), self._size(_MARGIN)
+        unread = _UNREAD.search(text) if gap is None and margin is None and not share + rough else None
         scores = [self.scores[sign] for sign in text if sign in self.scores]
         scores += self.names.scores if _EVERY in text else ()
         if (benchmark := _BENCHMARK.search(text)) and not self.found["foreign"]:
             self.found["foreign"] = benchmark[1]
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
+        if p and not p["p"]:
+            unread, p = (unread if p["sign"].isalpha() else p), None
         return ParsedSentence(
             tuple(dict.fromkeys(self.relations)),
             tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
-            gap, float(p["p"]) if p else None, bool(_SIGNIFICANT.search(text)) and not self.open, share=share,
+            gap, 0.0 if rough else margin, _p_value(p["p"]) if p else None, p["sign"].lower() if p else "",
+            unread[0] if unread else "", bool(_SIGNIFICANT.search(text)) and not self.open, share=share or rough,
             outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
             foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
         )  # fmt: skip
@@ -559,13 +573,20 @@ class _SentenceParser:
         if named and (several or kind in ("first", "last", "rank")):
             self.relations.append(Relation(kind, left, right, stance, rank))
 
-    def _gap(self) -> tuple[float | None, str]:
+    def _size(self, patterns: Sequence[re.Pattern[str]]) -> tuple[float | None, str]:
         """Return a difference in points, or the text of one in another unit."""
-        for pattern in _GAP:
+        for pattern in patterns:
             for match in pattern.finditer(self.text):
                 unit, words = (match["unit"] or "").strip(" -").lower(), match["n"].lower()
                 if unit and not unit.startswith(("point", "pt")) and words not in ("a", "an"):
                     return None, match[0].strip()
                 if unit.startswith(("point", "pt")) or (not unit and words not in _SMALL):
-                    return _SMALL.get(words) or float(words.lstrip("+")), ""
+                    size = _SMALL.get(words) or float(words)
+                    # "the difference is -0.6" names no direction, "ahead by -0.6" does
+                    return (size if re.match(r"by\b|[\d+-]|scor", match[0], re.I) else abs(size)), ""
         return None, ""
+
+
+def _p_value(text: str) -> float:
+    """Return the number of a p-value, also one with a power of ten."""
+    return float(re.sub(r"^10\^?", "1e", re.sub(r"\s?[x×·*]\s?10\^?", "e", text)))

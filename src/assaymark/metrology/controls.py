@@ -22,7 +22,7 @@ from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, TestSet, holm, t_test, to_contrast
 from assaymark.metrology.design import planning_mde
 from assaymark.metrology.estimates import number
-from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
+from assaymark.metrology.kappa import averaging, drops_of, gated, settled_half_up
 from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
@@ -100,7 +100,7 @@ def cell_agreement(
     # Mean pairwise kappa of families [., F] on both sets, each with half of the weight.
     ratings = np.concatenate([texts, records])
     if rounded:
-        ratings = np.asarray(round_half_up(ratings))
+        ratings = settled_half_up(ratings)
     weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
     kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in combinations(range(count), 2)]
     defined = [kappa for kappa in kappas if kappa is not None]
@@ -414,13 +414,14 @@ class _Held:
         elif outcome == "terse-favoured" or (outcome == "style-sensitive" and self.tested.difference[0] > 0):
             asked = [(*above, cells.substance, None, alpha)]
         consecutive, form = study.inference.order_of(honest.clusters) == "consecutive", study.rubric.coefficient
-        tests = [
-            cell_agreement(flip + sign * scores, cluster_of, flip + sign * reference, against, honest.families,
-                           threshold, quantile, level, consecutive, form == "kappa")
-            for sign, flip, threshold, quantile, level in asked
-        ]  # fmt: skip
+
+        def tested(sign: float, flip: float, threshold: float, quantile: float | None, level: float) -> CellAgreement:
+            return cell_agreement(flip + sign * scores, cluster_of, flip + sign * reference, against, honest.families,
+                                  threshold, quantile, level, consecutive, form == "kappa")  # fmt: skip
+
+        tests = [tested(*one) for one in asked]
         unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
-        kappa = tests[0].pooled_kappa
+        kappa = tested(*below, 0.0, None, alpha).pooled_kappa  # of unflipped scores, whose halves round up
         status = _status(kappa, unanimous, left_out, study.gates.publish, study.gates.halt)
         detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
         detail |= {} if form == "kappa" else {"coefficient": "icc"}

@@ -59,6 +59,11 @@ def round_half_up(x: ArrayLike) -> Floats | float:
     return float(rounded) if values.ndim == 0 else rounded.astype(np.float64, copy=False)
 
 
+def settled_half_up(scores: Floats) -> Floats:
+    """Round scores to nine decimals, because sums of weights can miss a half, then to integers with halves up."""
+    return np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
+
+
 def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
     """Compute Cohen's kappa with quadratic weights between two judges.
 

@@ -415,5 +415,5 @@ def rank_agreement(
         detail = {"undefined": resamples - len(rhos)}
         if len(rhos) >= level * resamples:
             ends = tuple[float, float](percentile_ends(rhos[None], None, level)[:, 0].tolist())
-    method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
+    method = f"Spearman's rank correlation of means over items; {resamples} draws of clusters of either set, percentile"
     return number(Measurement, name, labels, rho, (len(names), "models"), method, state, detail, ends, level)

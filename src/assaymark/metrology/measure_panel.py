@@ -20,7 +20,7 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import FLAT_VARIANCE, cluster_t
 from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, neighbour_blocks, number, state_of
-from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
+from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, settled_half_up
 from assaymark.metrology.panel import RESAMPLES, Panel
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
@@ -128,10 +128,8 @@ def agreement_method(rubric: RubricChoice) -> str:
 
 
 def categories_of(scores: Floats, scale: Scale = SCALE) -> Ints:
-    """Convert averaged scores to ratings from 1 for the lowest: rounded to nine decimals (thirds can miss a half), then
-    to integers with halves up, then clipped."""
-    rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
-    return np.clip(rounded, *scale).astype(np.int64) - (int(scale[0]) - 1)
+    """Convert averaged scores to ratings from 1 for the lowest: rounded with halves up, then clipped."""
+    return np.clip(settled_half_up(scores), *scale).astype(np.int64) - (int(scale[0]) - 1)
 
 
 def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:

@@ -26,7 +26,7 @@ ROW = ("2026-01-05", "Alder", "r", 1)
 FILL = tracks.SeasonFill(*ROW, "NVX", -4.0, 101.5, 0.4)
 REFUSAL = tracks.SeasonRejection(*ROW, "ORL", "beyond-cash", "Buying 40 needs 9,000.")
 HOLD = Action(instrument="NVX", kind="hold")
-TRADED, REFUSED, SILENT, QUIET, WRONG = decisions.FILTERS
+TRADED, REFUSED, SILENT, UNFILLED, QUIET, WRONG = decisions.FILTERS
 TEXTS = st.tuples(st.sampled_from(get_args(RationaleKind)), st.text(max_size=80))
 ORDERS = st.builds(Action, instrument=st.text(max_size=12), kind=st.sampled_from(get_args(ActionKind)),
                    quantity=st.none() | st.floats(0, 1e6))  # fmt: skip
@@ -107,7 +107,9 @@ def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_by
     assert list(keys) == [key for key in decisions.FILTERS if key in keys]
     assert (TRADED in keys, WRONG in keys) == (bool(step.fills), bool(step.mismatches))
     assert (REFUSED in keys) == (bool(step.rejections) or REJECTED in step.decision.flags)
-    assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
+    assert len({*keys} & {UNFILLED, QUIET}) == (not {*keys} & {TRADED, REFUSED, SILENT})
+    assert QUIET not in keys or not decisions.order_count(step)
+    assert UNFILLED not in keys or decisions.order_count(step)
     assert (SILENT in keys) == bool({*NOT_USABLE} & {*step.decision.flags})
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
     assert len(card(step).encode()) < 1.6 * decisions.decision_bytes(step)
@@ -120,6 +122,37 @@ def test_buttons_count_the_cards_that_they_show(steps):
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in listing.items]
     assert buttons == {key: n for key in decisions.FILTERS if (n := sum(key in one for one in keys))}
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "after", "said"),
+    [
+        (ENGLISH, 1, None, "Buy 10 NVX, 5 ORL; sell 2.5 TPL; fills at the next open"),
+        (ENGLISH, 0, None, "Buy 10 NVX, 5 ORL; sell 2.5 TPL; not filled, because the season has ended"),
+        (ENGLISH, 1, 9.0, "Buy 10 NVX, 5 ORL; sell 2.5 TPL; no fill is recorded"),
+        (GERMAN, 1, None, "Kauf: 10 NVX, 5 ORL; Verkauf: 2,5 TPL; wird zur nächsten Eröffnung ausgeführt"),
+        (GERMAN, 0, None, "Kauf: 10 NVX, 5 ORL; Verkauf: 2,5 TPL; nicht ausgeführt, weil die Saison zu Ende ist"),
+    ],
+)
+def test_orders_that_wait_for_the_next_day_are_said_as_given(words, more, after, said):
+    orders = [Action(instrument=name, kind=kind, quantity=units) for name, kind, units in (
+        ("NVX", "buy", 10.0), ("TPL", "sell", 2.5), ("ORL", "buy", 5.0),
+    )]  # fmt: skip
+    run = replace(RUN, planned=RUN.days + more)
+    given, held = (step(1, "2026-01-05", orders=made, nav=after) for made in (orders, [HOLD]))
+    index = season_pages.SeasonIndex.of(run, words)
+    assert decisions.trades_words(index, given) == said
+    assert decisions.trades_words(index, held) == words.word("filter", QUIET)
+
+
+def test_every_kind_of_order_has_words_and_those_too_many_are_counted():
+    index = season_pages.SeasonIndex.of(replace(RUN, planned=RUN.days + 1), ENGLISH)
+    kinds = [kind for kind in get_args(ActionKind) if kind not in ("hold", "no_trade")]
+    for kind in kinds:
+        one = step(1, "2026-01-05", orders=[Action(instrument="NVX", kind=kind, weight=0.1)])
+        assert decisions.trades_words(index, one).endswith(" NVX 10.0\xa0%; fills at the next open")
+    six = step(1, "2026-01-05", orders=[Action(instrument=kind, kind=kind) for kind in kinds])
+    assert decisions.trades_words(index, six).endswith("; 2 more; fills at the next open")
 
 
 def test_the_newest_decision_is_first_and_the_section_counts_days():

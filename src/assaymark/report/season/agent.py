@@ -102,7 +102,7 @@ def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         columns = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
-            (words.day(step.day), d.trades_words(words, step),
+            (words.day(step.day), d.trades_words(index.season, step),
              words.amount(sum(fill.cost for fill in step.fills if fill.kind == "order"), 2),
              d.first_reason(words, step),
              d.prompt_link(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))

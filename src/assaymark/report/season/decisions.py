@@ -12,6 +12,7 @@ import numpy as np
 
 from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
+from assaymark.records import Action
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import WIDE, paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
@@ -26,8 +27,9 @@ T = TypeVar("T")
 PART_BYTES: Final = 380_000
 """Maximum bytes of rows on a part of a long list: small enough for a phone."""
 
-FILTERS: Final = ("traded", "rejected", "no-answer", "quiet", "mismatch")
-"""Filters for decisions: with trades, with rejections, without an answer, with none of these, with mismatches."""
+FILTERS: Final = ("traded", "rejected", "no-answer", "unfilled", "quiet", "mismatch")
+"""Filters for decisions: with trades, with rejections, without an answer; of others, with orders and without any; with
+mismatches."""
 
 _TEXT, _LINES, _SHOWN = 6_000, 120, 420
 _ORDERS, _ORDER, _REASON, _FIRST = 40, 160, 400, 110
@@ -42,7 +44,9 @@ def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that apply to a decision."""
     traded = any(fill.kind == "order" for fill in step.fills)
     came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, is_unanswered(step.decision))
-    return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
+    ordered = order_count(step) > 0
+    rest = (not any(came) and ordered, not any(came) and not ordered, step.mismatches)
+    return tuple(key for key, present in zip(FILTERS, (*came, *rest), strict=True) if present)
 
 
 def order_count(step: StepRecord) -> int:
@@ -118,17 +122,37 @@ def first_reason(words: Language, step: StepRecord) -> b.Inline:
     return b.verbatim(words.quoted(first)) if first else ""
 
 
-def trades_words(words: Language, step: StepRecord) -> str:
-    """The instruments sold and bought, and the number of rejections; if none, a word for the reason."""
-    fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
+def trades_words(index: SeasonIndex, step: StepRecord) -> str:
+    """The instruments sold and bought, and the number of rejections; if none, the orders, or a word for the reason."""
+    words, fills, shown = index.words, [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
         named = [f"{quantity(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", len(fills) - _TRADES)] if len(fills) > _TRADES else []
     shown += [words.say("count.refused", len(step.rejections))] if step.rejections else []
-    sentence = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
+    key = decision_keys(step)[0]
+    if key == "unfilled":
+        orders = [action for action in step.decision.actions if action.kind not in _NO_ORDER]
+        for kind in dict.fromkeys(action.kind for action in orders[:_TRADES]):
+            named = [_ordered(words, action) for action in orders[:_TRADES] if action.kind == kind]
+            shown.append(words.say(f"order.{kind}", what=", ".join(named)))
+        shown += [words.say("accounts.held_more", len(orders) - _TRADES)] if len(orders) > _TRADES else []
+        # Orders of the last day wait for the next day; they have a value after them once that day is settled.
+        waits = step.nav is None and index.run.planned > 0
+        at = "next_open" if index.run.plan.rules.fill == "next_open" else "at_close"
+        fate = "unknown" if not waits else at if index.run.planned > index.run.days else "ended"
+        shown.append(words.say(f"order.{fate}"))
+    sentence = "; ".join(shown) or words.word("filter", key)
     return sentence[0].upper() + sentence[1:]
+
+
+def _ordered(words: Language, action: Action) -> str:
+    """The instrument of an order, with its quantity or weight if it has one."""
+    symbol = clean(action.instrument, 20)
+    if action.quantity is not None:
+        return f"{quantity(words, abs(action.quantity))} {symbol}"
+    return symbol if action.weight is None else f"{symbol} {words.percent(action.weight)}"
 
 
 def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardList:
@@ -462,7 +486,7 @@ def holdings_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     for day, name, step in recent[:_LATEST]:
         place = decision_links(list_pages(index, index.pages[name], "decisions", index.run.steps[name]))[step.number]
         reason = first_reason(words, step)
-        trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
+        trades: b.Inline = (trades_words(index, step), b.small(str(reason)) if reason else "")
         latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))
     held = "held" if index.run.closes else "units"
     of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", held)))

@@ -154,7 +154,7 @@ def _files(
             key = f"verdicts/{content_id([edition['day'], edition['tally'], text])[:12]}"
             entries.append((str(edition["day"]), "verdicts", key, title, text, "claims.html"))
     for day in sorted({step.day for _, step in steps})[-_DAYS:]:
-        text = "\n".join(f"{clean(name, 60)}: {trades_words(words, step)}" for name, step in steps if step.day == day)
+        text = "\n".join(f"{clean(name, 60)}: {trades_words(index, step)}" for name, step in steps if step.day == day)
         title = words.say("feeds.day", day=words.day(day))
         entries.append((day, "decisions", f"day/{day}", title, text, "index.html#now"))
     entries.sort(key=lambda entry: entry[:2], reverse=True)

@@ -361,13 +361,15 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         )
     once = None if totals.panel.value is None else totals.panel.value * math.sqrt(totals.trials)
     more = {"trials": totals.trials, "one_grading": once}
-    yield _noise_item("season.noise", {"of": PANEL}, totals.panel, "gradings", more)
+    divided = ", divided by the square root of the trials of a grading"
+    yield _noise_item("season.noise", {"of": PANEL}, totals.panel, "gradings", more, divided)
 
 
 def _noise_item(
-    name: str, labels: Mapping[str, str], floor: NoiseFloor, unit: str, more: Mapping[str, Any] | None = None
-) -> Measurement:
-    method = "pooled standard deviation of totals between repetitions"
+    name: str, labels: Mapping[str, str], floor: NoiseFloor, unit: str, more: Mapping[str, Any] | None = None,
+    divided: str = "",
+) -> Measurement:  # fmt: skip
+    method = f"pooled standard deviation of totals between repetitions{divided}"
     detail = {"freedom": floor.freedom, "groups": floor.groups, **(more or {})}
     return measured(name, labels, floor.value, (floor.replicates, unit), method, floor.state, detail, unit=POINTS)
 
