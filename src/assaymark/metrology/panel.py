@@ -28,7 +28,15 @@ from assaymark.metrology.contrasts import (
     t_test,
 )  # fmt: skip
 from assaymark.metrology.estimates import (
-    NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, jackknife_se, number,
+    NEVER,
+    NO_SCORES,
+    ONE_FAMILY,
+    POINTS,
+    Ends,
+    Estimate,
+    group_sums,
+    jackknife_se,
+    number,
 )  # fmt: skip
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import CallCounts, ScoreTable
