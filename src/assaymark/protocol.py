@@ -29,6 +29,14 @@ SCALE: Final[Scale] = (1.0, 5.0)
 
 _MOST_CATEGORIES: Final = 11  # up to which judges are compared category by category
 
+
+def categories_on(scale: Scale) -> int:
+    """Count the whole levels of a scale; 0 if its ends are not whole or there are too many levels for kappa."""
+    low, high = scale
+    count = int(high - low) + 1
+    return count if float(low).is_integer() and float(high).is_integer() and count <= _MOST_CATEGORIES else 0
+
+
 Coefficient = Literal["kappa", "icc", "alpha"]
 
 AGREEMENT: Final[Mapping[Coefficient, str]] = {
@@ -205,10 +213,8 @@ class RubricChoice(Frozen):
 
     @property
     def categories(self) -> int:
-        """Number of whole levels of the scale; 0 if its ends are not whole or there are too many levels for kappa."""
-        low, high = self.scale
-        count = int(high - low) + 1
-        return count if low.is_integer() and high.is_integer() and count <= _MOST_CATEGORIES else 0
+        """`categories_on` the scale."""
+        return categories_on(self.scale)
 
     @property
     def coefficient(self) -> Coefficient:

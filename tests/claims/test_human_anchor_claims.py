@@ -23,10 +23,10 @@ CLUSTERS, CYCLES = 12, 6
 @cache
 def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labelled: int = 40, noise: float = 0.3,
           graders: int = 3, double: int = 10, refused: str = "", bonus: float = 0.0, longer: bool = False,
-          tastes: tuple[float, ...] = ()):  # fmt: skip
+          tastes: tuple[float, ...] = (), rubric: str = "", wide: bool = False):  # fmt: skip
     """Measurements of a study: ``liking`` is what every judge gives ash and nobody else does, ``better`` is real;
     ``bonus`` is what the judge of ash's maker adds, and ``longer`` makes ash write twice as much; ``tastes`` are what
-    each grader adds for ash, where all of them grade every drawn cycle."""
+    each grader adds for ash, where all of them grade every drawn cycle. ``wide`` stretches 1 to 5 to 0 to 100."""
     rng = np.random.default_rng(5)
     cycle = [(f"c{g}", f"c{g}/{k}") for g in range(CLUSTERS) for k in range(CYCLES)]
     quality = 3 + rng.normal(0, 0.4, (len(cycle), 1)) + rng.normal(0, 0.45, (len(cycle), len(AGENTS)))
@@ -51,7 +51,13 @@ def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labell
                     for r, taste in enumerate(tastes)
                 }  # fmt: skip
     judges = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in JUDGES.items())
-    study = parse_study(f'name = "w"\nseed = 1\nrubric.name = "elsewhere"\nclaims.dimensions = ["aggregate"]\n{judges}')
+    if wide:
+        rubric = "rubric.scale = [0, 100]\n"
+        for row in (*rows, *(given for by_grader in grades.values() for given in by_grader.values())):
+            row["score"] = 25 * (row["score"] - 1)
+    study = parse_study(
+        f'name = "w"\nseed = 1\nrubric.name = "elsewhere"\n{rubric}claims.dimensions = ["aggregate"]\n{judges}'
+    )
     table = score_table_of(ScoreColumns.of(pa.Table.from_pylist(rows), "w", ["score"], study.scale))
     pi = {name: labelled / len(cycle) for _, name in cycle}
     labels = Labels(grades, pi, frozenset(drawn), refused)
@@ -199,7 +205,7 @@ def test_graders_who_disagree_keep_their_word_and_lift_nothing() -> None:
 @pytest.mark.parametrize(
     "given",
     [{"better": 0.9}, {"liking": 0.9}, {"better": 0.2}, {"better": 0.9, "labelled": 16}, OWN_MAKER,
-     {"better": 0.9, "refused": "-"}, {"better": 0.9, "longer": True}],
+     {"better": 0.9, "refused": "-"}, {"better": 0.9, "longer": True}, {"better": 0.9, "wide": True}],
 )  # fmt: skip
 def test_certificates_recompute_what_people_say(given) -> None:
     verdicts, measurements, study = decided(**given)
@@ -213,6 +219,25 @@ def test_certificates_recompute_what_people_say(given) -> None:
         item = next(one for one in edited["people"] if one["id"].startswith("human.labels"))
         item["people"] = [[None if one is None else 3.0 for one in row] for row in item["people"]]
         assert not verify(edited).ok
+
+
+@pytest.mark.parametrize(
+    "other", [{"rubric": 'rubric.agreement = "icc"\n'}, {"rubric": 'rubric.agreement = "alpha"\n'}, {"wide": True}]
+)
+def test_people_agree_by_the_coefficient_that_stands_beside_them(other) -> None:
+    """Judges are compared with people by kappa, so that people are, however judges are compared with each other."""
+    plain, found = (index(decided(better=0.9, **given)[1]) for given in ({}, other))
+    assert found.get("kappa.mean_pairwise", "aggregate").detail["coefficient"] in ("icc", "alpha")
+    one, same = (known.get("human.agreement", "aggregate") for known in (found, plain))
+    assert (one.value, one.low, one.high, one.method) == (
+        *map(pytest.approx, (same.value, same.low, same.high)),
+        same.method,
+    )
+    assert one.value != pytest.approx(one.detail["icc"])
+    assert one.detail["icc"] == pytest.approx(same.detail["icc"])
+    one, same = (known.get("human.judge", "aggregate", judge="reader") for known in (found, plain))
+    assert one.value == pytest.approx(same.value, abs=0.01)  # means of two people are halves on 1 to 5 alone
+    assert (one.detail["ceiling"][0], one.method) == (pytest.approx(same.detail["ceiling"][0]), same.method)
 
 
 def test_each_judge_stands_beside_people() -> None:

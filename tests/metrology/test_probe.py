@@ -300,6 +300,9 @@ def test_what_cannot_be_found_says_why(make, study, which, rho, orders):
     assert found["panel.discoveries[]"].state == get(found, "single.discoveries", judge="reader").state == orders
     level = get(found, "single.level", dimension="risk", judge="reader", agent="ash")
     assert (level.state == "ok") is (which != "nothing")
+    if which == "tied":  # equal without each cluster, so that there is no interval
+        levels = (level, get(found, "score.effect", dimension="risk", agent="ash"))
+        assert {(one.value, one.low, one.high) for one in levels} == {(3.0, None, None)}
 
 
 # The anchor probe: a fair subsample, and what changes when the same records are graded under another rubric

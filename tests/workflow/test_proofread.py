@@ -105,8 +105,24 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "mark"), NUMBERS)
-def test_a_difference_a_margin_and_a_p_value_are_checked_or_said_not_to_be(runs, text, mark):
+COUNTS = [
+    ("Five judges graded three agents.", "?"),
+    ("Two judges graded four agents over 31 weeks.", "!"),
+    ("Three judges scored 160 decisions in 14 weeks.", "?"),
+    ("Three judges scored 160 decisions in 5 weeks.", "x"),
+    ("160 decisions were graded by 3 judges.", "x"),
+    ("999 decisions were graded by 3 judges.", "!"),
+    ("The panel has 5 judges.", "!"),
+    ("Five judges graded alder, birch and cedar.", "!"),
+    ("Five judges graded poems.", ""),
+    ("Two judges put their names down first.", ""),
+    ("cedar scores above alder on the overall score in the scores of these 5 judges.", "!"),
+    ("cedar ranks first of the nine agents on the overall score in the scores of these 3 judges.", "!"),
+]
+
+
+@pytest.mark.parametrize(("text", "mark"), NUMBERS + COUNTS)
+def test_differences_margins_p_values_and_counts_are_checked_or_said_not_to_be(runs, text, mark):
     assert marks(text, runs["demo"]) == mark
 
 

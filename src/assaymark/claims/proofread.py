@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
@@ -321,18 +321,21 @@ def proofread_sentence(
     if parsed.foreign and parsed.foreign.casefold() not in wording:
         return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
     if not parsed.relations:
-        what = f"{_quoted(parsed.others)} is not in this run" if parsed.others else f"cannot be read: {parsed.unclear}"
-        return TextCheck("?", what)
+        if parsed.others:
+            return _outsider(sentence, parsed.others, run)
+        return TextCheck("?", f"cannot be read: {parsed.unclear}")
     scores = [run.score(score) for score in parsed.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in parsed.relations for score in scores]
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
     mark, reason = _mark(parsed, relation, score, ruling, run)
+    if mark in ("x", "/") and (differs := _wrong_size(sentence, run)):
+        mark, reason = "!", differs
     if mark in ("x", "/"):
         by = _distinct(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if parsed.others:
-            return TextCheck("?", f"{_quoted(parsed.others)} is not in this run", level=level)
+            return replace(_outsider(sentence, parsed.others, run), level=level)
         return TextCheck("/" if lacking else "x", reason, add=lacking, level=level)
     if mark == "?":
         return TextCheck(mark, reason)
@@ -340,6 +343,21 @@ def proofread_sentence(
     if mark == "!" and ruling[0] == "!" and ruling[2]:
         write, also = claim_text(ruling[2][0]), conditions_of(ruling[2][:1])
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
+
+
+def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
+    """Check a comparison with something that is no agent: a baseline that claims of the run name, or not in the run."""
+    named = {agent for *_, agent in run.names.mentions(sentence)}
+    beats = [
+        one for one in run.verdicts
+        if one.claim.id.startswith(("beats[", "season.beats["))
+        and named.issubset(one.claim.subjects) and statement_key(others) in statement_key(one.claim.statement)
+    ]  # fmt: skip
+    if supported := [one for one in beats if one.publication_level != "no-claim"]:
+        return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
+    return (
+        TextCheck("-", rejection_reason(beats[0])) if beats else TextCheck("?", f"{_quoted(others)} is not in this run")
+    )
 
 
 def _quoted(words: str) -> str:
@@ -481,9 +499,34 @@ _SAME: Final = {
     "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
     "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
-_COUNTED: Final = re.compile(
-    rf"\b(?P<n>\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I
+_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}"
+_COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
+_THE: Final = "(?:the |these |our |all )?"
+_OF_THE_RUN: Final = re.compile(
+    rf"\bpanel (?:of|has|had|with) (?P<a>{_SIZE}) judges\b|"
+    rf"\b(?:scores|grades|view|eyes|opinion) of {_THE}(?P<b>{_SIZE}) judges\b|"
+    rf"\b(?:first|last|lowest|highest|best) of {_THE}(?P<c>{_SIZE}) agents\b|"
+    rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
+    re.I,
 )
+_TIMES: Final = re.compile(
+    rf"\b(?P<n>{_SIZE}) (?P<noun>days|weeks|months|quarters|years|periods|windows|rounds)\b", re.I
+)
+
+
+def _size(text: str) -> int:
+    return _NUMERALS.get(text.lower()) or int(text.replace(",", ""))
+
+
+def _wrong_size(text: str, run: RunVerdicts) -> str:
+    """Return the number of judges or agents that a sentence about the run should state; empty if it is right."""
+    for match in _OF_THE_RUN.finditer(text):
+        noun = "agents" if match["c"] else "judges"
+        about = match["d"] is None or next(run.names.mentions(text), None) is not None
+        size = run.counts.get(noun)
+        if about and size and size != _size(match["a"] or match["b"] or match["c"] or match["d"]):
+            return f"the number differs: {size:,} {noun}"
+    return ""
 
 
 def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
@@ -507,16 +550,24 @@ def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
             words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{suffix}"
             checks.append(TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
-        (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
+        (match["noun"].lower(), run.counts[of], _size(match["n"]))
         for match in _COUNTED.finditer(text)
         if (of := _SAME[match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # all counts differ: it is about another study
     checks = [] if other else checks
-    if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
-        words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
-        checks.append(TextCheck("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
+    words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
+    if len(counted) > 1 and not other:
+        known = {run.counts[noun] for noun in ("clusters", "cycles") if noun in run.counts}
+        times = [match[0] for match in _TIMES.finditer(text) if _size(match["n"]) not in known]
+        mark: Mark = "!" if wrong else "?" if times else "x"
+        why = {"!": f"the number differs: {words}", "?": f"the number in {_quoted((times or [''])[0])} was not checked"}
+        checks.append(TextCheck(mark, why.get(mark, words), "number"))
+    elif other and any(noun == "judges" for noun, *_ in counted):
+        checks.append(TextCheck("?", f"this run has {words}; every number is another", "number"))
+    elif len(counted) == 1 and (differs := _wrong_size(text, run)):
+        checks.append(TextCheck("!", differs, "number"))
     return min(checks, key=lambda check: WORST.index(check.mark), default=None)
 
 
@@ -536,6 +587,9 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
         if text == verdict.claim.id and head in _HEADS:
             subjects = verdict.claim.subjects
             return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
+    if written := re.fullmatch(r"([\w.]+)\[.*\]", text):
+        ids = [verdict.claim.id for verdict in run.verdicts]
+        raise UnknownNameError("claim", text, [one for one in ids if one.startswith(f"{written[1]}[")] or ids)
     head, on, score_name = text.rpartition(" on ")
     body, scored = (head, score_name) if on else (text, "")
     scores = [score.replace("_", " ") for score in run.names.scores]
@@ -544,7 +598,13 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
         raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
     plain = name_key(scored.strip().removeprefix("the "))
     overall = dict.fromkeys(("", "overall", "overallscore", "aggregate", "aggregatescore"), AGGREGATE)
-    score = ({name_key(score): score for score in run.names.scores[::-1]} | overall).get(plain)
+    phrases: dict[str, str] = {}
+    for name in (run.main, *run.names.scores):
+        said = run.words(name).removeprefix("the ")
+        for phrase in (said, re.sub(r" in these \d+ windows$", "", said), said.partition(" over all ")[0]):
+            phrases.setdefault(name_key(phrase), name)
+    named = {name_key(score): score for score in run.names.scores[::-1]}
+    score = (phrases | named | overall).get(plain)
     if score is None:
         raise UnknownNameError("score", scored, ("the overall score", *scores))
     agents = list[str]()

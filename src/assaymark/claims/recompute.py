@@ -16,7 +16,7 @@ from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margi
 from assaymark.claims.orders import SHORTEST
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import anchor_contrast, contrasts, holm, kappa_of_table
-from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
+from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass, kappa_of_sums
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.controls import FALLING, cell_outcome
@@ -282,7 +282,8 @@ class Recomputation:
                 kappas[pair] = kappa_of_table(cells)
             except NotMeasurableError:
                 kappas[pair] = None
-        for name, rule in (("sums", intraclass), ("ratings", alpha_of_sums)):
+        of_sums = kappa_of_sums if item.detail.get("coefficient") == "kappa" else intraclass
+        for name, rule in (("sums", of_sums), ("ratings", alpha_of_sums)):
             sums: Mapping[str, list[float]] = item.detail.get(name) or {}
             kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
         stated = item.detail.get("pairs") or {}

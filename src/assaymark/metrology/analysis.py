@@ -75,7 +75,7 @@ def analyse(
         contrasts = [measurement for measurement in measured if measurement.name == "contrast"]
         measured += people_measurements(
             comparisons, people, contrasts, panel.measure, panel.table.weights, OrderPlan.of(study), study.scale,
-            study.human.passed_from(*study.scale), study.rubric.coefficient,
+            study.human.passed_from(*study.scale),
         )  # fmt: skip
     return tuple(measured)
 

@@ -325,7 +325,7 @@ class KappaSums:
         return self.kappas(self.columns.sum(axis=2, keepdims=True))[:, :, 0]
 
     def of_pairs(self, column: int) -> list[list[float]]:
-        """Return the arguments of `intraclass` for every pair [P] of one column, on all data."""
+        """Return the arguments of `intraclass` or `kappa_of_sums` for every pair [P] of one column, on all data."""
         n, *rest = self.columns[:, column].sum(axis=1).tolist()
         total, squares = rest[: self.judges], rest[self.judges : 2 * self.judges]
         return [
@@ -398,6 +398,11 @@ class KappaSums:
             else:
                 results.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
         return results
+
+
+def kappa_of_sums(*sums: float) -> float:
+    """Compute the kappa of two judges from the sums that `KappaSums.of_pairs` returns; NaN if both are constant."""
+    return float(KappaSums(np.reshape(sums, (6, 1, 1)), 2, ((0, 1),)).of_all()[0, 0])
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:

@@ -25,7 +25,7 @@ from assaymark.metrology.kappa import contingency, settled_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.reliability import random_judges
-from assaymark.protocol import SCALE, Coefficient, Scale
+from assaymark.protocol import SCALE, Scale, categories_on
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
@@ -318,6 +318,7 @@ class _People:
         self, comparisons: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
     ) -> None:
         self.found, self.labels, self.level, self.cuts, self.scale = comparisons, labels, level, cuts, scale
+        self.categories = len(cuts) + 1 if cuts else categories_on(scale)
         graded, names = {cycle for cycle, _ in labels.grades}, comparisons.names
         units = None if labels.refused else labels.units
         self.rows = {name: k for k, name in enumerate(comparisons.cycles)
@@ -342,9 +343,10 @@ class _People:
         self.pi = np.array([labels.pi.get(name, 1.0) for name in comparisons.cycles])
 
     def rated(self, scores: Floats) -> Ints:
-        """Convert scores to categories of kappa from 1: points of the scale, or bands that start at ``cuts``."""
+        """Convert scores to categories of kappa: bands that start at ``cuts`` or points of the scale, both from 1, or
+        whole numbers on a scale of too many points."""
         if not self.cuts:
-            return categories_of(scores, self.scale)
+            return categories_of(scores, self.scale) if self.categories else settled_half_up(scores).astype(np.int64)
         return np.searchsorted(np.asarray(self.cuts), settled_half_up(scores), side="right") + 1
 
     def all_cycles(self, s: int) -> Floats:
@@ -365,7 +367,7 @@ class _People:
 
 def people_measurements(
     table: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats, plan: OrderPlan,
-    scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", cuts: Sequence[float] = (),
+    scale: Scale = SCALE, pass_mark: float = 3.5, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
     """Measure human contrasts for the rankings in ``contrasts``, human agreement, and each judge against people.
 
@@ -391,7 +393,7 @@ def people_measurements(
         share, method = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
         count = drawn, f"drawn {unit_of}"
         yield number(make, "human.sample", labelled, share, count, method, states[s] or "ok", detail)
-        agreed = _agreement(people, s, make, coefficient)
+        agreed = _agreement(people, s, make)
         yield agreed
         if mask.any():  # the labelled records themselves, which a certificate contains
             judged, grades = (
@@ -540,16 +542,15 @@ def most_needed(
     return worst if worst[1] is not None else (None, None)
 
 
-def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
-    """Measure the agreement of people on the records graded by at least two of them."""
+def _agreement(people: _People, s: int, make: Maker) -> Measurement:
+    """Measure the agreement of people on the records graded by at least two of them, by the coefficient of
+    `judge_against_humans`, whichever the plan has for judges."""
     codes = np.repeat(people.cluster, people.given.shape[1])
     values = people.given[:, :, s].reshape(codes.size, len(people.graders))
     two = (~np.isnan(values)).sum(axis=1) > 1
     values, codes, n = values[two], codes[two], int(two.sum())
     labels, count = {"dimension": people.found.names[s]}, (n, "records graded by two people")
-    by_kappa = coefficient == "kappa"
-    method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
-    method += " on bands" if by_kappa and people.cuts else ""
+    method = f"mean pairwise quadratic-weighted kappa of people{' on bands' if people.cuts else ''}"
     if n < FEWEST_DOUBLE:
         reason = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
         return number(make, "human.agreement", labels, None, count, method, state=reason)
@@ -562,19 +563,18 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
         graded = {"people|people": (rows, np.concatenate([np.tile(places, 2) for _, places in graded.values()]))}
         method += ", over both orders of all pairs"
     # Each pair on all clusters, then without each [1 + G]; a pair without records is left out of the mean.
-    form: Coefficient = "kappa" if by_kappa else "icc"
-    detail: dict[str, Any] = {"pairs": {}, "coefficient": form, "tables" if by_kappa else "sums": {}, "icc": None}
+    form = "tables" if people.categories else "sums"
+    detail: dict[str, Any] = {"pairs": {}, "coefficient": "kappa", form: {}, "icc": None}
     by_pair, sizes, correlations, groups = [], [], [], np.unique(codes)
     for name, (rows, places) in graded.items():
         at = np.searchsorted(groups, places)
-        sums = raw = KappaSums.of(rows[:, :, None], at, groups.size, [(0, 1)], 0.0, "icc")
-        if by_kappa:
-            rated = people.rated(rows)
-            sums = KappaSums.of(rated[:, :, None], at, groups.size, [(0, 1)])
-            levels = len(people.cuts) + 1 if people.cuts else int(people.scale[1] - people.scale[0]) + 1
-            detail["tables"][name] = contingency(rated[:, 0], rated[:, 1], levels).tolist()
+        raw = KappaSums.of(rows[:, :, None], at, groups.size, [(0, 1)], 0.0, "icc")
+        rated = people.rated(rows)
+        sums = KappaSums.of(rated[:, :, None], at, groups.size, [(0, 1)])
+        if people.categories:
+            detail[form][name] = contingency(rated[:, 0], rated[:, 1], people.categories).tolist()
         else:
-            (detail["sums"][name],) = raw.of_pairs(0)
+            (detail[form][name],) = sums.of_pairs(0)
         left = estimates.leave_out(sums.columns[:, 0].T).T
         by_pair.append(sums.kappas(left[:, None])[0, 0])
         sizes.append(left[0])
@@ -614,7 +614,7 @@ def compare_with_people(measurements: Iterable[Measurement], judge: str) -> Iter
         # Name, value, ends, state, n, what it counts and method of each quantity.
         rows = [("kappa", item.value, (item.low, item.high), item.state, item.n, item.n_of, item.method)]
         for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
-                             ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
+                             ("bias", "mean of judge minus mean human grade; jackknife")):  # fmt: skip
             part = detail[name]
             ends = part["low"], part["high"]
             rows.append((name, part["estimate"], ends, str(part.get("state", "ok")), item.n, item.n_of, method))

@@ -197,7 +197,8 @@ class Design:
         return matrix, right, means, seated
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
+        """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist; equal levels without
+        each cluster give none."""
         g, parts = self.clusters, self.parts()
         (centre,) = self.levels(np.ones((1, g)), parts)
         if g < 2:
@@ -207,6 +208,7 @@ class Design:
         reached = self._linked(self._met.sum(axis=0) - self._met > 0)
         without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
+        error[error <= _FLAT * np.maximum(1.0, np.abs(centre))] = np.nan
         # Student's t quantile of each agent, NaN if it decided in a single cluster
         counts = self.own_clusters()
         half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in counts])[:, None] * error
