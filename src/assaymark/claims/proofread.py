@@ -6,22 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
-from assaymark.claims.messages import (
-    count_words,
-    ends_words,
-    interval_words,
-    listing,
-    measure_words,
-    number,
-    p_words,
-    signed,
+from assaymark.claims.messages import ends_words, interval_words, listing, measure_words, number, p_words, signed
+from assaymark.claims.sentences import (
+    LIKE,
+    LONGEST,
+    NUMERALS,
+    ParsedSentence,
+    Relation,
+    RunNames,
+    likeness,
+    name_key,
+    read_sentence,
+    sentence_form,
 )
-from assaymark.claims.sentences import LONGEST, ParsedSentence, Relation, RunNames, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
@@ -108,7 +109,7 @@ class RunVerdicts:
     def forms(self) -> tuple[tuple[list[str], Verdict], ...]:
         """Verdicts on anything but orders of agents, each with the form of its statement."""
         others = (one for one in self.verdicts if one.claim.id.partition("[")[0] not in _HEADS)
-        return tuple((_form(one.claim.statement, self.names), one) for one in others)
+        return tuple((sentence_form(one.claim.statement, self.names), one) for one in others)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -507,12 +508,11 @@ _KAPPA: Final = re.compile(
     re.I,
 )
 _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
-_NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
 _SAME: Final = {
     "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
     "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
-_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}"
+_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(NUMERALS)}"
 _COUNTS_OR_SIZES: Final = re.compile(rf"(?<![\w-])(?:\d[\d.,]*\d|{_SIZE})\b", re.I)
 _COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
 _THE: Final = "(?:the |these |our |all )?"
@@ -523,24 +523,6 @@ _OF_THE_RUN: Final = re.compile(
     rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
     re.I,
 )
-_LIKE: Final = 0.85
-"""Share of words, in order, that a sentence has in common with a claim of which it is taken for a variant."""
-
-
-def _form(text: str, names: RunNames) -> list[str]:
-    """Return the words of a sentence, with one sign for every agent and another for every number."""
-    for start, end, _ in [*names.mentions(text)][::-1]:
-        text = f"{text[:start]}@{text[end:]}"
-    words = re.findall(r"@|[+-]?\d[\d.,]*(?=\W|$)|\w+(?:-\w+)*", text.replace("−", "-").casefold())
-    return ["#" if word[-1:] == "." or word[:1] in "+-0123456789" or word in _NUMERALS else word for word in words]
-
-
-def _likeness(form: Sequence[str], words: Sequence[str]) -> float:
-    """Return the share of words that two forms have in common: in order, or of those of the sentence if it has six."""
-    common = (Counter(form) & Counter(words)).total()
-    if 2 * common < _LIKE * (len(form) + len(words)):  # no order makes it more
-        return common / len(words) if len(words) > 5 else 0.0
-    return SequenceMatcher(None, form, words, autojunk=False).ratio()
 
 
 def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
@@ -550,15 +532,14 @@ def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
     """
     if not run.forms or len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
-    words = _form(sentence, run.names)
-    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `_LIKE`
+    words = sentence_form(sentence, run.names)
+    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `LIKE`
         return None
-    likeness = [(_likeness(form, words), verdict) for form, verdict in run.forms]
-    alike = [(share, verdict) for share, verdict in likeness if share >= _LIKE]
-    if not alike:
+    share, nearest = max(((likeness(form, words), one) for form, one in run.forms), key=lambda entry: entry[0])
+    if share < LIKE:
         return None
     named = {agent for *_, agent in run.names.mentions(sentence)}
-    head, text = max(alike, key=lambda entry: entry[0])[1].claim.id.partition("[")[0], sentence.casefold()
+    head, text = nearest.claim.id.partition("[")[0], sentence.casefold()
     about: list[tuple[float, list[str], Verdict]] = []
     for form, verdict in run.forms:
         kind, _, labels = verdict.claim.id.rstrip("]").partition("[")
@@ -566,7 +547,7 @@ def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
         said = [label.partition("=")[::2] for label in labels.split(",") if "=" in label]
         where = all(value.casefold() in text for name, value in said if name in ("profile", "window", "baseline"))
         if kind == head and where and named == (set() if len(own) == len(run.names.agents) else own):
-            about.append((_likeness(form, words), form, verdict))
+            about.append((likeness(form, words), form, verdict))
     if not about:
         return TextCheck("?", "no claim of this run is in these words")
     _, form, verdict = max(about, key=lambda entry: entry[0])
@@ -587,7 +568,7 @@ _TIMES: Final = re.compile(
 
 
 def _size(text: str) -> int:
-    return _NUMERALS.get(text.lower()) or int(text.replace(",", ""))
+    return NUMERALS.get(text.lower()) or int(text.replace(",", ""))
 
 
 def _wrong_size(text: str, run: RunVerdicts) -> str:
