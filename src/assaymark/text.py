@@ -14,6 +14,8 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uff
 _UNSEEN: Final = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
+_SAME: Final = 1e-9  # what misses a cut-off by less reaches it
+_NOTHING: Final = 1e-6  # an end of an interval below this is 0
 _SPACES: Final = re.compile(r"\s+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)'")
 _ONE_OF: Final = re.compile(r"(?<![\d.,])1 (agent|call|cluster|cycle|decision|judge|point|record|trial)s\b")
@@ -53,9 +55,28 @@ def number(value: float, digits: int = 2) -> str:
     return text.replace("-", MINUS)
 
 
+def gate_digits(value: float, *cuts: float) -> int:
+    """The decimals, two or more, with which a number does not read as reaching a cut-off that it misses.
+
+    >>> gate_digits(0.19974, 0.2, 0.4), gate_digits(0.398, 0.2, 0.4), gate_digits(0.35, 0.2, 0.4)
+    (4, 3, 2)
+    """
+    missed = [cut for cut in cuts if value < cut - _SAME]
+    return next((digits for digits in range(2, 9) if not any(round(value, digits) >= cut for cut in missed)), 9)
+
+
 def gate_number(value: float, *cuts: float) -> str:
-    """Format a number beside its cut-offs: with three decimals if two would round it up to one that it misses."""
-    return number(value, 3 if any(value < cut <= round(value, 2) for cut in cuts) else 2)
+    """Format a number beside its cut-offs, with the decimals of `gate_digits`."""
+    return number(value, gate_digits(value, *cuts))
+
+
+def end_digits(*ends: float, digits: int = 2) -> int:
+    """The decimals, ``digits`` or more, with which no end of an interval loses its sign by reading as 0.
+
+    >>> end_digits(-0.0048, 0.4), end_digits(0.0, 0.4), end_digits(-0.12, 0.4)
+    (3, 2, 2)
+    """
+    return next((more for more in range(digits, 6) if all(abs(end) < _NOTHING or round(end, more) for end in ends)), 6)
 
 
 def count(value: int) -> str:

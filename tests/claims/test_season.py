@@ -273,6 +273,14 @@ def test_agreement_gates_every_claim_on_grades(kappa, level):
         assert "kappa 0.398; 0.40 needed" in " ".join(of(found, "band", "alder").verdict.reasons)
 
 
+def test_a_kappa_below_its_cut_off_does_not_read_as_reaching_it_and_an_end_keeps_its_sign():
+    found = [replace(one, low=-0.0048, high=0.4, level=0.95) if one.name == "season.kappa" else one
+             for one in measured(CLEAR, kappa=0.19974)]  # fmt: skip
+    band = of(decided(found, kept=True), "band", "alder")
+    assert band.verdict.publication_level == "no-claim"
+    assert "kappa 0.1997, interval −0.005 to 0.400; 0.20 needed" in " ".join(band.verdict.reasons)
+
+
 def test_a_kappa_is_said_with_its_interval():
     found = [replace(one, low=0.21, high=0.48, level=0.95) if one.name == "season.kappa" else one
              for one in measured(CLEAR, kappa=0.35)]  # fmt: skip

@@ -324,7 +324,7 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
         cycles = np.unique(chosen[keep, 1], return_inverse=True)[1]
         without.append([by_regression(scores[keep, col], chosen[keep, 0], cycles) for col in range(2)])
     without = np.array(without)
-    error = 2.7764451 * np.sqrt(4 / 5 * np.square(without - without.mean(axis=0)).sum(axis=0)).T
+    error = 2.7764451 * np.sqrt(4 / 5 * np.square(without - levels.T).sum(axis=0)).T
     np.testing.assert_allclose([high - levels, levels - low], [error, error], atol=1e-6)
 
 
@@ -336,7 +336,7 @@ def test_ends_are_those_of_weights_that_leave_each_cluster_out():
         levels, low, high = design.levels_with_ends(0.95)
         without, g, counts = design.levels(1 - np.eye(design.clusters)), design.clusters, design.own_clusters()
         np.testing.assert_allclose(design.levels(np.ones((1, g)))[0], levels, atol=1e-9)
-        error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
+        error = np.sqrt((g - 1) / g * np.square(without - levels).sum(axis=0))
         half = np.array([t_quantile(0.975, k - 1) if k > 1 else np.nan for k in counts.tolist()])[:, None] * error
         np.testing.assert_allclose([low, high], [levels - half, levels + half], atol=1e-9)
 

@@ -132,11 +132,16 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
     folder, text, limit = str(benched[0].path), tmp_path / "post.md", "gate[model=literal,profile=balanced]"
     for claim, said in (
         ("literal > momentum", "Any ranking of literal and momentum on CEPS over all profiles"),
+        ("literal > momentum on CEPS", "Any ranking of literal and momentum on CEPS over all profiles"),
+        ("literal > momentum on CEPS under the balanced profile", "momentum on CEPS under the balanced profile"),
         ("momentum first on questions", "A first rank for momentum on the questions with full information"),
         (limit, f"The claim {limit}. The limit is about every"),
     ):
         assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
         assert said in capsys.readouterr().out
+    assert main(["gate", folder, "--claim", "beats[model=nobody]"]) == 2
+    assert "unknown claim 'beats[model=nobody]'" in (said := capsys.readouterr().err)
+    assert "beats[model=literal,profile=" in said
     text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
     assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "-"]

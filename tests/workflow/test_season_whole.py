@@ -150,6 +150,18 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
         assert main(["gate", str(folder), "--claim", claim, "--at-least", "qualified"]) == 1
         assert "[-] no-claim; qualified needed" in capsys.readouterr().out
     assert main(["gate", str(folder), "--claim", "one > two on clarity"]) == 2
+    assert main(["gate", str(folder), "--claim", "season.beats[agent=one,baseline=equal weight]"]) == 2
+    assert "unknown claim 'season.beats[agent=one,baseline=equal weight]'" in capsys.readouterr().err
+
+
+def test_the_page_of_scoring_writes_the_ids_of_claims_as_seasons_do(season):
+    def form(claim: str) -> str:
+        return re.sub(r"=(?!aggregate|equal)[^,\]]+", "=", claim)
+
+    page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    written = {form(claim) for claim in re.findall(r"^\| [^|]+ \| `([\w.]+\[[^`]*\])` \|$", page, re.M)}
+    decided = json.loads(RunFolder(season[0]).verdicts.read_text())["verdicts"]
+    assert written == {form(one["claim"]["id"]) for one in decided}
 
 
 def test_a_season_published_or_played_again_is_the_same_bytes(season, source, tmp_path):

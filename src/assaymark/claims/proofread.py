@@ -587,6 +587,9 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
         if text == verdict.claim.id and head in _HEADS:
             subjects = verdict.claim.subjects
             return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
+    if written := re.fullmatch(r"([\w.]+)\[.*\]", text):
+        ids = [verdict.claim.id for verdict in run.verdicts]
+        raise UnknownNameError("claim", text, [one for one in ids if one.startswith(f"{written[1]}[")] or ids)
     head, on, score_name = text.rpartition(" on ")
     body, scored = (head, score_name) if on else (text, "")
     scores = [score.replace("_", " ") for score in run.names.scores]
@@ -595,7 +598,13 @@ def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
         raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
     plain = name_key(scored.strip().removeprefix("the "))
     overall = dict.fromkeys(("", "overall", "overallscore", "aggregate", "aggregatescore"), AGGREGATE)
-    score = ({name_key(score): score for score in run.names.scores[::-1]} | overall).get(plain)
+    phrases: dict[str, str] = {}
+    for name in (run.main, *run.names.scores):
+        said = run.words(name).removeprefix("the ")
+        for phrase in (said, re.sub(r" in these \d+ windows$", "", said), said.partition(" over all ")[0]):
+            phrases.setdefault(name_key(phrase), name)
+    named = {name_key(score): score for score in run.names.scores[::-1]}
+    score = (phrases | named | overall).get(plain)
     if score is None:
         raise UnknownNameError("score", scored, ("the overall score", *scores))
     agents = list[str]()

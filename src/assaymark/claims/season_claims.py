@@ -14,10 +14,9 @@ from assaymark.claims.findings import Fields, store_human_p, with_human_test
 from assaymark.claims.levels import SPAN, Finding, Rules, SeasonGates, panel_finding
 from assaymark.claims.messages import Phrase, Value, english, phrase
 from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
-from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_text, ends_text, p_text
+from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_text, decimals, ends_text, p_text
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
-from assaymark.plan import TOLERANCE
 from assaymark.protocol import Claims
 from assaymark.records import (
     AGGREGATE,
@@ -31,6 +30,7 @@ from assaymark.records import (
     measurement_id,
     weakest,
 )
+from assaymark.text import gate_digits
 
 SeasonClaimKind = Literal["first", "above", "within", "band", "beats"]
 """The kinds of claim about a season.
@@ -132,9 +132,7 @@ class SeasonClaims:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
             agreed = rules.status(gated)
             agreement, cut = panel_finding("agreement", agreed, ids), rules.halt if agreed == "halt" else rules.publish
-            # Three decimals if two would round it up to a cut-off that it misses.
-            lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
-            kappa = phrase(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
+            kappa = decimals(item.value, gate_digits(item.value, rules.halt, rules.publish))
             values: dict[str, Value] = {"kappa": kappa, "cut": cut}
             reasons = [phrase(f"claim.reason.agreement.{agreed}", ends=ends_text(item, "ends"), **values)]
             conditions += [("agreement", phrase("claim.condition.weak", **values))] if agreed == "methodology" else []

@@ -51,6 +51,7 @@ from assaymark.records import (
     Verdict,
     measurement_id,
 )
+from assaymark.text import count_words, end_digits
 
 OrderHead = Literal["first", "above", "within"]
 SeasonTexts = tuple[Phrase, Phrase, Phrase]  # the statement, the phrase if it is unsupported, and the reason
@@ -640,7 +641,18 @@ def p_text(p: float) -> Phrase:
 
 def ends_text(item: Measurement, key: str) -> Phrase | str:
     """Return the message for an interval, by its key; empty if there is none."""
-    return "" if item.low is None or item.high is None else phrase(f"claim.reason.{key}", low=item.low, high=item.high)
+    if item.low is None or item.high is None:
+        return ""
+    low, high = item.low, item.high
+    if key == "ends":
+        digits = end_digits(low, high)
+        return phrase(f"claim.reason.{key}", low=decimals(low, digits), high=decimals(high, digits))
+    return phrase(f"claim.reason.{key}", low=low, high=high)
+
+
+def decimals(value: float, digits: int) -> Phrase:
+    """Return the message for a number with so many decimals, two to nine."""
+    return phrase(f"claim.kappa.{count_words(digits)}", value=value)
 
 
 def count_text(n: int) -> Phrase | int:

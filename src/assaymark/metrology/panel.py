@@ -27,7 +27,17 @@ from assaymark.metrology.contrasts import (
     snap_to_zero,
     t_test,
 )  # fmt: skip
-from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
+from assaymark.metrology.estimates import (
+    NEVER,
+    NO_SCORES,
+    ONE_FAMILY,
+    POINTS,
+    Ends,
+    Estimate,
+    group_sums,
+    jackknife_se,
+    number,
+)  # fmt: skip
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import CallCounts, ScoreTable
 from assaymark.metrology.sums import ScoreSums
@@ -207,7 +217,7 @@ class Design:
         sums = [part.sum(axis=0) - part for part in parts]
         reached = self._linked(self._met.sum(axis=0) - self._met > 0)
         without = self._levels_of(sums, self._largest(reached, self._decisions.sum(axis=0) - self._decisions))
-        error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
+        error = jackknife_se(centre, without)
         error[error <= _FLAT * np.maximum(1.0, np.abs(centre))] = np.nan
         # Student's t quantile of each agent, NaN if it decided in a single cluster
         counts = self.own_clusters()

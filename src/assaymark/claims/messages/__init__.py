@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE
-from assaymark.text import clean
+from assaymark.text import clean, end_digits
 from assaymark.text import count_words as count_words
 from assaymark.text import listing as listing
 from assaymark.text import number as number
@@ -212,7 +212,10 @@ def signed(value: float) -> str:
 
 def ends_words(low: float | None, high: float | None) -> str:
     """Format the interval of a statistic; empty without one."""
-    return "" if low is None or high is None else f" ({number(low)} to {number(high)})"
+    if low is None or high is None:
+        return ""
+    digits = end_digits(low, high)
+    return f" ({number(low, digits)} to {number(high, digits)})"
 
 
 def interval_words(low: float | None, high: float | None) -> str:

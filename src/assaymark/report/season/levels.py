@@ -15,8 +15,8 @@ from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
 from assaymark.report.measurements import MeasurementRow, quantities
 from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
-from assaymark.report.text import LEVELS, known, limits
-from assaymark.text import clean
+from assaymark.report.text import LEVELS, bounds_of, known, limits
+from assaymark.text import clean, end_digits
 
 _FRONT: Final = ("first", "beats", "band")
 _PAIRS: Final = ("above", "within")
@@ -214,7 +214,10 @@ def result_words(item: Measurement, words: Language) -> str:
 
 def ends_words(item: Measurement, words: Language) -> str:
     """The interval of a measurement in the format of its kind; empty if there is none."""
-    return limits(item, lambda *ends: words.range(*(formatted_value(item, end, words) for end in ends)), "")
+    form = quantities("season").get(item.name, {}).get("form", "1")
+    shown = [] if (ends := bounds_of(item)) is None else [100 * end if form.endswith("%") else end for end in ends]
+    digits = end_digits(*shown, digits=int(form.strip("+%")))
+    return limits(item, lambda *ends: words.range(*(formatted_value(item, end, words, digits) for end in ends)), "")
 
 
 def reason_words(item: Measurement, words: Language) -> str:
@@ -227,11 +230,11 @@ def reason_words(item: Measurement, words: Language) -> str:
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 
-def formatted_value(item: Measurement, value: float, words: Language) -> str:
+def formatted_value(item: Measurement, value: float, words: Language, digits: int | None = None) -> str:
     """A value of a measurement, or an end of its interval, in the format of its kind."""
     form = quantities("season").get(item.name, {}).get("form", "1")
     written = words.percent if form.endswith("%") else words.number
-    return written(value, int(form.strip("+%")), sign=form.startswith("+"))
+    return written(value, int(form.strip("+%")) if digits is None else digits, sign=form.startswith("+"))
 
 
 def localised_row(index: SeasonIndex, measured: MeasurementRow) -> MeasurementRow:
