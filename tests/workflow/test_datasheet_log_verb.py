@@ -206,6 +206,27 @@ def test_one_text_in_both_slots_is_a_null_pair(tmp_path, capsys):
         assert re.findall("Null-pair|[Ff]alse preference|[Vv]acuum|Equal texts", body) == []
 
 
+def test_trials_of_a_null_pair_repeat_one_question(tmp_path):
+    """More trials narrow no interval, as of other pairs, and show whether the judge repeats itself."""
+    rows = [("north", f"q{k // 4}", f"m{k % 4}", f"m{k % 4}", "1" if k % 3 else "tie") for k in range(48)]
+    found = []
+    for trials, back in ((1, 1), (3, 1), (3, -1)):
+        run = tmp_path / f"{trials}{back}"
+        repeated = [(*row, f"{trial}") for row in rows for trial in range(1, trials + 1)][::back]
+        log = write_log(run.with_suffix(".csv"), repeated, (*HEADER, "trial"))
+        assert datasheet(run, "--from", log, *mapped()) == 0
+        sheet = sheet_of(run, "north")
+        null, again = measured(sheet, "dark_current", BASE), measured(sheet, "repeat.stability")
+        found.append((null.value, null.low, null.high))
+        assert (null.n, again.value, again.n) == ((48, None, 0) if trials == 1 else (144, 1.0, 48))
+    assert found[1:] == [pytest.approx(found[0])] * 2
+    # Without their numbers, repetitions are the two orders of a pair, and more of each.
+    log = write_log(tmp_path / "bare.csv", [row for row in rows for _ in range(4)], HEADER)
+    assert datasheet(tmp_path / "bare", "--from", log, *mapped()) == 0
+    sheet = sheet_of(tmp_path / "bare", "north")
+    assert [measured(sheet, "dark_current", BASE).n, measured(sheet, "repeat.stability").value] == [192, 1.0]
+
+
 @pytest.mark.parametrize(
     ("words", "held"),
     [

@@ -50,8 +50,9 @@ class VerdictLog:
     2] (u, v; u first by name). ``judge``, ``pair``, ``trial`` and ``verdict`` [n] are codes (a verdict is an index into
     `VERDICTS` and names a slot); ``order`` [n] is 0 if u was in slot 1; ``line`` [n] is the line in the file, from 1.
     ``pair_truth`` [P] is the better content (0: u, 1: v, 2: tie, -1: unknown) from a column.
-    ``nulls`` [m, 3] are judge, question and verdict of the null calls, with the same text in both slots; they belong to
-    no pair. ``both`` and ``single`` [J] count the pairs that a judge saw in both orders and in one.
+    ``nulls`` [m, 6] are judge, question, verdict, pair, order and trial of the null calls, with the same text in both
+    slots; their pairs are numbered apart. ``both`` and ``single`` [J] count the other pairs that a judge saw in both
+    orders and in one.
     ``rows``, ``filtered`` and ``duplicates`` count the rows of the file, those left out by ``filter``, and repeated
     calls with the same verdict. ``columns`` is the column of each field, ``labels`` are the words read as verdicts
     independent of their row, ``reading`` is a note on what they name and the effect if they name the other. ``said``

@@ -321,8 +321,7 @@ class _CallColumns:
             _, (text_1, text_2) = sorted_codes([columns["text_1"], columns["text_2"]])
             null |= text_1 == text_2
         good = ~bad & (self.verdict >= 0)
-        nulls = np.flatnonzero(good & null)
-        self.nulls = np.stack([self.judge[nulls], self.question[nulls], self.verdict[nulls]], axis=1)
+        self.nulls = self._null_calls(good & null)
         self._only(good & ~null)
         self._pair_up()
 
@@ -353,6 +352,21 @@ class _CallColumns:
             columns["slot_1"] = Coded(words, np.where(self.second, after, left.codes))
             columns["slot_2"] = Coded(words, np.where(self.second, left.codes, after))
         return columns
+
+    def _null_calls(self, chosen: Bools) -> Ints:
+        """Return judge, question, verdict, pair, order and trial of the null calls, in an order of their own."""
+        ids = self.question if self.pair_ids is None else self.pair
+        slots = np.sort(np.stack([self.slot_1, self.slot_2]), axis=0)
+        keys = np.stack([self.question, ids, *slots], axis=1)[chosen]
+        pair = np.unique(keys, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+        judge, trial, verdict = (column[chosen] for column in (self.judge, self.trial, self.verdict))
+        line = np.lexsort((verdict, trial, pair, judge))
+        same = np.stack([judge, pair, trial], axis=1)[line]
+        # Equal texts look alike in both orders: a second call of one trial is the other order.
+        places = np.arange(line.size)
+        first = np.append(True, (same[1:] != same[:-1]).any(axis=1))[: line.size]
+        again = places - np.maximum.accumulate(np.where(first, places, 0))
+        return np.stack([judge[line], keys[line, 0], verdict[line], pair[line], again % 2, trial[line]], axis=1)
 
     def _only(self, good: Bools) -> None:
         """Keep only the rows of a mask."""

@@ -145,6 +145,21 @@ def test_orders_that_wait_for_the_next_day_are_said_as_given(words, more, after,
     assert decisions.trades_words(index, held) == words.word("filter", QUIET)
 
 
+def test_the_value_beside_a_decision_says_of_when_it_is():
+    valued = step(1, "2026-01-05", nav=101_000.0)
+    for run, said in ((RUN, "at the next close: 101,000"), (replace(RUN, source="an arena"), "as recorded: 101,000")):
+        own, other = replace(run, steps={"Alder": (valued,)}), "as recorded" if run is RUN else "next close"
+        text = str(environment().filters["markup"](decisions.decision_group(book_of(run=own), valued)))
+        assert said in text
+        assert other not in text
+
+
+def test_the_fact_check_counts_numbers_and_quotations():
+    line = season_pages.SeasonClaimLine(1, "2026-01-05", "Up 2.00% and 3.00%.", "", "supported")
+    said = decisions.ledger_answer(book_of(lines=[replace(line, which="2.00%"), replace(line, which="3.00%")]))
+    assert said == "Of 2 numbers and quotations that can be checked, by arithmetic: 2 supported."
+
+
 def test_every_kind_of_order_has_words_and_those_too_many_are_counted():
     index = season_pages.SeasonIndex.of(replace(RUN, planned=RUN.days + 1), ENGLISH)
     kinds = [kind for kind in get_args(ActionKind) if kind not in ("hold", "no_trade")]

@@ -22,7 +22,7 @@ from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
 LAST_CARDS: Final = 3
-"""Number of decisions, and of sentences of the fact check, on the page of an agent."""
+"""Number of decisions, and of rows of the fact check, on the page of an agent."""
 
 
 def agent_pages(season: SeasonIndex, link_text: str) -> Iterator[b.Page | tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The decisions of an agent, newest first, the fact check of its sentences, and its returns and holdings."""
+"""The decisions of an agent, newest first, the fact check of its texts, and its returns and holdings."""
 
 from __future__ import annotations
 
@@ -167,7 +167,8 @@ def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardLi
 def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     """One decision in full: rationale, orders, fills, rejections, flags and mismatches."""
     words, (first, *others), stated = index.words, decision_keys(step), order_texts(step)
-    below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
+    when = "nav_stated" if index.season.run.source else "nav"
+    below: list[b.Inline] = [] if step.nav is None else [words.say(f"decisions.{when}", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := prompt_link(index, step)) else []
@@ -329,7 +330,7 @@ def ledger_table(
 
 
 def ledger_answer(index: AgentIndex) -> str:
-    """The number of sentences that the fact check supports, contradicts or cannot decide."""
+    """The number of numbers and quotations that the fact check supports, contradicts or cannot decide."""
     if not index.lines:
         return index.say("ledger.empty")
     tally, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words

@@ -389,7 +389,7 @@ class AgentIndex:
     words: Language
     path: str
     steps: Sequence[StepRecord]
-    lines: Sequence[SeasonClaimLine]  # every checkable sentence of its record
+    lines: Sequence[SeasonClaimLine]  # every number and quotation of its record that can be checked
     grades: Sequence[SeasonGradeView]  # of each judge, in the order of the panel
 
     @classmethod

@@ -277,13 +277,14 @@ def measure_log(
             continue
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
-        none, new_pairs = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
+        of_null, pair, null_order, trial = nulls[:, 2:].T
         better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
         table = sheets_of.CallTable(
             judge, tasks=tuple(found.questions[at] for at in tasks.tolist()), task=task.astype(np.int64),
-            pair=np.concatenate([found.pair[rows], new_pairs]), order=np.concatenate([order, none]),
-            trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
-            better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
+            pair=np.concatenate([found.pair[rows], pair + len(found.pair_question)]),
+            order=np.concatenate([order, null_order]),
+            trial=np.concatenate([found.trial[rows], trial]), verdict=np.concatenate([found.verdict[rows], of_null]),
+            better=np.concatenate([better, np.full(m, -1)]), delta=np.zeros(n + m),
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
             prompt=np.full(n + m, BASE), digest=found.digest[:16],
         )  # fmt: skip
