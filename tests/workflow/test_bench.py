@@ -142,9 +142,10 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
     assert main(["gate", folder, "--claim", "beats[model=nobody]"]) == 2
     assert "unknown claim 'beats[model=nobody]'" in (said := capsys.readouterr().err)
     assert "beats[model=literal,profile=" in said
-    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
+    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight. "
+                    "Literal does not beat equal weight. Literal trails equal weight.")  # fmt: skip
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
-    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "-"]
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"--??"]
 
 
 def test_a_claim_on_drawdowns_with_a_word_or_a_number_changed_is_not_passed_over(benched, tmp_path, capsys):

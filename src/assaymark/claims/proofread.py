@@ -359,6 +359,12 @@ def proofread_sentence(
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
+_NOT_AHEAD: Final = re.compile(
+    r"n[’']t\b|\b(?:not|no|nor|never|neither|cannot|hardly|fail\w*|trail\w*|lag\w*|los[et]\w*|lower|less|fewer|worse|weaker|below|behind|"
+    r"under\w*)\b", re.I,
+)  # fmt: skip
+
+
 def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
     """Check a comparison with something that is no agent: a baseline that claims of the run name, or not in the run."""
     named = {agent for *_, agent in run.names.mentions(sentence)}
@@ -367,6 +373,8 @@ def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
         if one.claim.id.startswith(("beats[", "season.beats["))
         and named.issubset(one.claim.subjects) and statement_key(others) in statement_key(one.claim.statement)
     ]  # fmt: skip
+    if beats and _NOT_AHEAD.search(sentence):
+        return TextCheck("?", f"the run tests only whether an agent is ahead of {_quoted(others)}")
     if supported := [one for one in beats if one.publication_level != "no-claim"]:
         return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
     return (
