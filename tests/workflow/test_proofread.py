@@ -113,6 +113,7 @@ COUNTS = [
     ("160 decisions were graded by 3 judges.", "x"),
     ("999 decisions were graded by 3 judges.", "!"),
     ("The panel has 5 judges.", "!"),
+    ("The season had 5 judges.", "!"),
     ("Five judges graded alder, birch and cedar.", "!"),
     ("Five judges graded poems.", ""),
     ("Two judges put their names down first.", ""),

@@ -525,7 +525,7 @@ _COUNTS_OR_SIZES: Final = re.compile(rf"(?<![\w-])(?:\d[\d.,]*\d|{_SIZE})\b", re
 _COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
 _THE: Final = "(?:the |these |our |all )?"
 _OF_THE_RUN: Final = re.compile(
-    rf"\bpanel (?:of|has|had|with) (?P<a>{_SIZE}) judges\b|"
+    rf"\b(?:panel|season) (?:of|has|had|with) (?P<a>{_SIZE}) judges\b|"
     rf"\b(?:scores|grades|view|eyes|opinion) of {_THE}(?P<b>{_SIZE}) judges\b|"
     rf"\b(?:first|last|lowest|highest|best) of {_THE}(?P<c>{_SIZE}) agents\b|"
     rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
