@@ -142,9 +142,29 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
     assert main(["gate", folder, "--claim", "beats[model=nobody]"]) == 2
     assert "unknown claim 'beats[model=nobody]'" in (said := capsys.readouterr().err)
     assert "beats[model=literal,profile=" in said
-    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
+    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight. "
+                    "Literal does not beat equal weight. Literal trails equal weight.")  # fmt: skip
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
-    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "-"]
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"--??"]
+
+
+def test_a_claim_on_drawdowns_with_a_word_or_a_number_changed_is_not_passed_over(benched, tmp_path, capsys):
+    decided, text = json.loads(benched[0].verdicts.read_text()), tmp_path / "post.md"
+    gates = [one for one in decided["verdicts"] if one["claim"]["id"].startswith(("gate[", "gates["))]
+    for one in gates:
+        one["publication_level"] = "headline"
+    (tmp_path / "verdicts.json").write_text(json.dumps(decided))
+    assert len({one["claim"]["id"].partition("[")[0] for one in gates}) == 2
+    for statement in (one["claim"]["statement"] for one in gates):
+        for said, marks in (
+            (statement, "x"),
+            (re.sub(r"\d[\d.]*(?= %)", "77", statement), "!"),
+            (re.sub(r"under the \w+ profile", "under the timid profile", statement), "?"),
+            (f"{statement.rstrip('.')} as well.", "?"),
+        ):
+            text.write_text(said)
+            main(["proofread", str(text), "--run", str(tmp_path / "verdicts.json"), "--json"])
+            assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*marks], said
 
 
 def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice(benched):

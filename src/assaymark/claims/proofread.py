@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
-from assaymark.claims.messages import (
-    count_words,
-    ends_words,
-    interval_words,
-    listing,
-    measure_words,
-    number,
-    p_words,
-    signed,
+from assaymark.claims.messages import ends_words, interval_words, listing, measure_words, number, p_words, signed
+from assaymark.claims.sentences import (
+    LIKE,
+    LONGEST,
+    NUMERALS,
+    ParsedSentence,
+    Relation,
+    RunNames,
+    likeness,
+    name_key,
+    read_sentence,
+    sentence_form,
 )
-from assaymark.claims.sentences import ParsedSentence, Relation, RunNames, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
@@ -101,6 +104,17 @@ class RunVerdicts:
             for verdict in self.verdicts
             if verdict.publication_level != "no-claim" or verdict.claim.id.partition("[")[0] not in _HEADS
         }
+
+    @cached_property
+    def forms(self) -> tuple[tuple[list[str], Verdict], ...]:
+        """Verdicts on anything but orders of agents, each with the form of its statement."""
+        others = (one for one in self.verdicts if one.claim.id.partition("[")[0] not in _HEADS)
+        return tuple((sentence_form(one.claim.statement, self.names), one) for one in others)
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """All words of `forms`."""
+        return frozenset(word for form, _ in self.forms for word in form)
 
     @cached_property
     def stated_conditions(self) -> frozenset[str]:
@@ -316,7 +330,7 @@ def proofread_sentence(
         return TextCheck(mark, rejection_reason(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     parsed = read_sentence(sentence, run.names, before)
     if parsed is None:
-        return _numbers(sentence, run)
+        return _reworded(sentence, run) or _numbers(sentence, run)
     wording = " ".join(run.words(score) for score in run.names.scores).casefold()
     if parsed.foreign and parsed.foreign.casefold() not in wording:
         return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
@@ -345,6 +359,12 @@ def proofread_sentence(
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
+_NOT_AHEAD: Final = re.compile(
+    r"n[’']t\b|\b(?:not|no|nor|never|neither|cannot|hardly|fail\w*|trail\w*|lag\w*|los[et]\w*|lower|less|fewer|worse|weaker|below|behind|"
+    r"under\w*)\b", re.I,
+)  # fmt: skip
+
+
 def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
     """Check a comparison with something that is no agent: a baseline that claims of the run name, or not in the run."""
     named = {agent for *_, agent in run.names.mentions(sentence)}
@@ -353,6 +373,8 @@ def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
         if one.claim.id.startswith(("beats[", "season.beats["))
         and named.issubset(one.claim.subjects) and statement_key(others) in statement_key(one.claim.statement)
     ]  # fmt: skip
+    if beats and _NOT_AHEAD.search(sentence):
+        return TextCheck("?", f"the run tests only whether an agent is ahead of {_quoted(others)}")
     if supported := [one for one in beats if one.publication_level != "no-claim"]:
         return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
     return (
@@ -494,12 +516,12 @@ _KAPPA: Final = re.compile(
     re.I,
 )
 _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
-_NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
 _SAME: Final = {
     "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
     "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
-_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}"
+_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(NUMERALS)}"
+_COUNTS_OR_SIZES: Final = re.compile(rf"(?<![\w-])(?:\d[\d.,]*\d|{_SIZE})\b", re.I)
 _COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
 _THE: Final = "(?:the |these |our |all )?"
 _OF_THE_RUN: Final = re.compile(
@@ -509,13 +531,52 @@ _OF_THE_RUN: Final = re.compile(
     rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
     re.I,
 )
+
+
+def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
+    """Check a sentence that is a claim of the run but for some words or numbers; None if it is like no claim.
+
+    It is held against the claim of this kind on the agents and the profile, window or baseline that it names.
+    """
+    if not run.forms or len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
+        return None
+    words = sentence_form(sentence, run.names)
+    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `LIKE`
+        return None
+    share, nearest = max(((likeness(form, words), one) for form, one in run.forms), key=lambda entry: entry[0])
+    if share < LIKE:
+        return None
+    named = {agent for *_, agent in run.names.mentions(sentence)}
+    head, text = nearest.claim.id.partition("[")[0], sentence.casefold()
+    about: list[tuple[float, list[str], Verdict]] = []
+    for form, verdict in run.forms:
+        kind, _, labels = verdict.claim.id.rstrip("]").partition("[")
+        own = {*verdict.claim.subjects}.intersection(run.names.agents)
+        said = [label.partition("=")[::2] for label in labels.split(",") if "=" in label]
+        where = all(value.casefold() in text for name, value in said if name in ("profile", "window", "baseline"))
+        if kind == head and where and named == (set() if len(own) == len(run.names.agents) else own):
+            about.append((likeness(form, words), form, verdict))
+    if not about:
+        return TextCheck("?", "no claim of this run is in these words")
+    _, form, verdict = max(about, key=lambda entry: entry[0])
+    if verdict.publication_level == "no-claim":
+        return TextCheck("-", rejection_reason(verdict), level="no-claim")
+    known, stated = (_COUNTS_OR_SIZES.findall(text) for text in (verdict.claim.statement, sentence))
+    reason = f"the run supports “{claim_text(verdict)}”"
+    differs = not Counter(words) - Counter(form) and Counter(stated) - Counter(known)
+    if differs or (known[:1] == stated[:1] and form != words and any(other == words for other, _ in run.forms)):
+        reason = f"the number differs: {reason}" if differs else reason
+        return TextCheck("!", reason, write=claim_text(verdict), also=conditions_of((verdict,)), level="no-claim")
+    return TextCheck("?", reason)
+
+
 _TIMES: Final = re.compile(
     rf"\b(?P<n>{_SIZE}) (?P<noun>days|weeks|months|quarters|years|periods|windows|rounds)\b", re.I
 )
 
 
 def _size(text: str) -> int:
-    return _NUMERALS.get(text.lower()) or int(text.replace(",", ""))
+    return NUMERALS.get(text.lower()) or int(text.replace(",", ""))
 
 
 def _wrong_size(text: str, run: RunVerdicts) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
 from importlib.resources import files
 from itertools import pairwise
@@ -127,7 +129,9 @@ _AND: Final = re.compile(
 _CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then|ranks|scores|comes) ){0,2}", re.I)
 _CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose|\w+ of )", re.I)
 _RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
-_SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
+NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
+"""The numbers that are written as words."""
+_SMALL: Final = {words: float(n) for words, n in NUMERALS.items()} | {"half a": 0.5, "a": 1.0, "an": 1.0}
 _NUMBER: Final = rf"(?P<n>[+-]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
 _UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
 _GAP, _MARGIN = (
@@ -227,6 +231,26 @@ class RunNames:
             if not (longer or inside or re.match(rf"[\s-](?:{_TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
                 yield start, end, self.by_key[name_key(match[0])]
                 before = end
+
+
+LIKE: Final = 0.85
+"""Share of words, in order, that a sentence has in common with a claim of which it is taken for a variant."""
+
+
+def sentence_form(text: str, names: RunNames) -> list[str]:
+    """Return the words of a sentence, with one sign for every agent and another for every number."""
+    for start, end, _ in [*names.mentions(text)][::-1]:
+        text = f"{text[:start]}@{text[end:]}"
+    words = re.findall(r"@|[+-]?\d[\d.,]*(?=\W|$)|\w+(?:-\w+)*", text.replace("−", "-").casefold())
+    return ["#" if word[-1:] == "." or word[:1] in "+-0123456789" or word in NUMERALS else word for word in words]
+
+
+def likeness(form: Sequence[str], words: Sequence[str]) -> float:
+    """Return the share of words that two forms have in common: in order, or of those of the sentence if it has six."""
+    common = (Counter(form) & Counter(words)).total()
+    if 2 * common < LIKE * (len(form) + len(words)):  # no order makes it more
+        return common / len(words) if len(words) > 5 else 0.0
+    return SequenceMatcher(None, form, words, autojunk=False).ratio()
 
 
 def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
