@@ -244,6 +244,13 @@ def test_returns_of_agents_and_baselines_are_always_shown():
 # --- panel, rules and versions ----------------------------------------------------------------------------------------
 
 
+def test_the_panel_page_says_a_kappa_that_misses_its_cut_off_and_the_sign_of_its_interval():
+    run, missed = made.made_season(), {"value": 0.19974, "low": -0.0048}
+    numbers = tuple(replace(one, **missed) if one.name == "season.kappa" else one for one in run.measurements)
+    text = words(pages(replace(run, measurements=numbers))["panel.html"])
+    assert "kappa 0.1997 (−0.005 to 0.440" in text
+
+
 def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_agree():
     run, page = made.made_season(), site("eight")["panel.html"]
     text = words(page)

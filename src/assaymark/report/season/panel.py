@@ -15,7 +15,7 @@ from assaymark.report.season.index import SeasonIndex, round_points
 from assaymark.report.season.leaderboard import band_words, judged_points, strip_head, strip_markup
 from assaymark.report.season.levels import reason_words, result_words
 from assaymark.report.text import detail_of, known, limits
-from assaymark.text import clean
+from assaymark.text import clean, end_digits, gate_digits
 
 LARGE: Final = 10.0
 """Points from which a difference without an interval is called large."""
@@ -44,9 +44,10 @@ def panel_page(index: SeasonIndex) -> b.Page:
     if not known(item):
         kappa = words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
     else:
-        if within := limits(item, lambda low, high: words.span(low, high, 2), ""):
+        if within := limits(item, lambda low, high: words.span(low, high, end_digits(low, high)), ""):
             ends = words("kappa.ends", ends=within, level=words.percent(item.level or 0.95, 0))
-        kappa = words("kappa.said", words.amount(item.n), kappa=words.number(item.value, 2), ends=ends)
+        digits = gate_digits(item.value, index.run.plan.judging.halt, index.run.plan.judging.publish)
+        kappa = words("kappa.said", words.amount(item.n), kappa=words.number(item.value, digits), ends=ends)
     # The change of each agent's total without each judge; for agents that share a tier only the maximum.
     most, undefined = dict[str, float](), words("state.not defined")
     for agent in index.agents if len(judges) > 1 else ():
