@@ -421,7 +421,9 @@ class _Held:
 
         tests = [tested(*one) for one in asked]
         unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
-        kappa = tested(*below, 0.0, None, alpha).pooled_kappa  # of unflipped scores, whose halves round up
+        # Kappa is of unflipped scores, whose halves round up; it depends on neither threshold nor level.
+        plain = next((test for (sign, *_), test in zip(asked, tests, strict=True) if sign > 0), None)
+        kappa = (plain or tested(*below, 0.0, None, alpha)).pooled_kappa
         status = _status(kappa, unanimous, left_out, study.gates.publish, study.gates.halt)
         detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
         detail |= {} if form == "kappa" else {"coefficient": "icc"}

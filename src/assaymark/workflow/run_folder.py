@@ -373,8 +373,15 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Create ``path`` for the work in the block; a folder created here is removed again if the work fails."""
+    """Create ``path`` for a run that the block writes, as `made_folder` does; raises `PlanError` if it holds others."""
     RunFolder(path).refuse_others(not RunFolder(path).check.is_file(), "run")
+    with made_folder(path):
+        yield
+
+
+@contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Create ``path`` for the work in the block; a folder created here is removed again if the work fails."""
     try:
         created = [parent for parent in (path, *path.parents) if not parent.exists()]
         path.mkdir(parents=True, exist_ok=True)

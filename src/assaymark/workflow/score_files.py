@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -174,28 +173,19 @@ class Checked(Result):
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
         folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
-        fresh = not folder.path.exists()
-        try:
-            return self._write(folder)
-        except BaseException:
-            if fresh:  # a full disk leaves nothing
-                shutil.rmtree(folder.path, ignore_errors=True)
-            raise
-
-    def _write(self, folder: RunFolder) -> Path:
-        """Write what `save` does, `check.json` first: a process that is killed leaves a folder of ours."""
-        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        runs.write_json(folder.check, head | {"read": asdict(self.read)})
-        write_atomic(folder.plan, study_toml(self.study))
-        store = Store(folder)
-        store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
-        store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
-        brief = len(self.verdicts) > MOST
-        certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
-        made = certificates(certified, index(self.measurements), self.study)
-        file = replace(self.verdict_file, notes=(*self.read.left, *self.read.choices))
-        runs.write_verdicts(folder, file, zip(map(certificate_name, certified), made, strict=True))
-        return self.write_pages(folder, brief)
+        with runs.made_folder(folder.path):
+            head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
+            runs.write_json(folder.check, head | {"read": asdict(self.read)})  # first, to own what a kill leaves
+            write_atomic(folder.plan, study_toml(self.study))
+            store = Store(folder)
+            store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
+            store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
+            brief = len(self.verdicts) > MOST
+            certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
+            made = certificates(certified, index(self.measurements), self.study)
+            file = replace(self.verdict_file, notes=(*self.read.left, *self.read.choices))
+            runs.write_verdicts(folder, file, zip(map(certificate_name, certified), made, strict=True))
+            return self.write_pages(folder, brief)
 
     def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
         """Write the pages into a run folder, those of a further language below it; returns the first page."""
