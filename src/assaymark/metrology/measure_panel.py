@@ -165,9 +165,7 @@ class Ratings:
         if rubric.coefficient == "icc":
             origin = sum(rubric.scale) / 2
             return cls(KappaSums.of(scores, places, formats * clusters, pairs, origin, "icc"), None, None, products)
-        settled = np.round(scores, 9)
-        ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
-                         for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
+        ratings, even = (categories_of(x, rubric.scale) for x in (scores, np.rint(np.round(scores, 9))))
         # The cell [n, K, P] of each record in the tables of all formats.
         left, right = np.array(every).T
         shape = formats, len(panel.names), len(every), s, s
