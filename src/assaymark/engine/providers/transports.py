@@ -45,22 +45,15 @@ _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-
 _SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Secret:
     """A key or token whose representation hides it, so that tracebacks and logs do not show it."""
 
-    __slots__ = ("_kind", "_value")
-
-    def __init__(self, value: str, kind: str = "key") -> None:
-        self._value, self._kind = value, kind
+    _value: str
+    _kind: str = "key"
 
     def __repr__(self) -> str:
         return f"[{self._kind}]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._value == other._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
     @property
     def usable(self) -> bool:
@@ -71,12 +64,14 @@ class Secret:
         """Return the key itself, to be passed to an SDK only."""
         return self._value
 
+    def forms(self) -> re.Pattern[str]:
+        """Return its pattern: each character plain, or escaped as in JSON or a URL, also more than once."""
+        characters = ((re.escape(char), f"(?i:{ord(char):02x})") for char in self._value)
+        pairs = (rf"(?:{char}|\\\\*(?:{char}|u00{code})|%(?:25)*{code})" for char, code in characters)
+        return re.compile("".join(pairs))
 
-@lru_cache(maxsize=64)
-def _forms_of(secret: Secret) -> re.Pattern[str]:
-    """The pattern of a secret: each character plain, or escaped as in JSON or a URL, also more than once."""
-    characters = ((re.escape(char), f"(?i:{ord(char):02x})") for char in secret.reveal())
-    return re.compile("".join([rf"(?:{char}|\\\\*(?:{char}|u00{code})|%(?:25)*{code})" for char, code in characters]))
+
+_forms_of: Final = lru_cache(maxsize=64)(Secret.forms)  # there are few keys, and each reply is searched for one
 
 
 def scrub(text: str, secrets: Sequence[Secret]) -> str:
