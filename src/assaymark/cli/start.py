@@ -62,7 +62,7 @@ def check(
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
     out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+    """Read a table of scores, say how it was read, and which claims about its systems the scores support.
 
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
