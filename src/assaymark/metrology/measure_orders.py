@@ -173,11 +173,9 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 complete = contrast[:, ~np.isnan(contrast).any(axis=0)]
                 many = reliability.random_judges(complete, plan.level, table.consecutive)
-                yield tests.number(
-                    "judges.contrast", labels, many.estimate if many.state == "ok" else None,
-                    (len(by_family), "judge families"), _JUDGES, many.state,
-                    {"p": many.p, "df": many.df, "se": many.se}, (many.low, many.high),
-                )  # fmt: skip
+                yield tests.number("judges.contrast", labels, None if many.se is None else many,
+                                   (len(by_family), "judge families"), _JUDGES, many.state,
+                                   {"p": many.p, "df": many.df, "se": many.se})  # fmt: skip
 
 
 def _contrast(
