@@ -140,9 +140,9 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
             yield _contrast(tests, labels, k, s, turn, float(half[k, s]), rows)
-            for family, drop in tests.drops.items():
+            for family, (drop, p_adjusted) in tests.drops.items():
                 comparable = drop.clusters[k] > 0
-                detail = drop.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
+                detail = drop.detail(k, s) | {"p_adjusted": float(p_adjusted[k, s])}
                 if s == 0:
                     detail["within"] = bool(abs(drop.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
