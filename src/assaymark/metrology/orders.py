@@ -21,6 +21,7 @@ from assaymark.metrology.contrasts import (
     difference_moments,
     holm_rows,
     moderate,
+    occurring,
     pair_differences,
     pair_list,
     pairs_of,
@@ -301,11 +302,9 @@ class PairTests:
     def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> PairTests:
         """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
         # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
-        there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
-        seen = there.sum(axis=0)
-        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
-        squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
-        difference, variance = snap_to_zero(mean), squares / np.maximum(clusters - 1, 1)[:, None]
+        (g, *shape), clusters = gaps.means.shape, np.asarray((gaps.cycles > 0).sum(axis=0))
+        moments = difference_moments(gaps.means.reshape(g, -1))
+        difference, variance = (np.reshape(values, shape) for values in (snap_to_zero(moments[0]), moments[1]))
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)
         if consecutive:
@@ -318,9 +317,7 @@ class PairTests:
                 difference, p, se, df, variance, np.zeros_like(difference), of_pairs, counts, testable, rho, effective
             )
         # All scales at once, in the clusters that have every agent of a tested pair on every scale.
-        first, second = pairs_of(gaps.levels.shape[1])
-        occurring = np.unique([first[testable], second[testable]])
-        complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        complete = ~np.isnan(gaps.levels[:, occurring(testable, gaps.levels.shape[1])]).any(axis=(1, 2))
         tests = moderate(difference.T, variance.T, clusters, gaps.levels[complete].transpose(2, 0, 1), borrow)
         return cls(difference, tests.p.T, tests.se.T, tests.df.T, variance, tests.prior_df.T, tests.mean_variance,
                    counts, testable)  # fmt: skip
