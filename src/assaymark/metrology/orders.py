@@ -28,7 +28,7 @@ from assaymark.metrology.contrasts import (
     serial_tests,
     snap_to_zero,
 )
-from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
+from assaymark.metrology.estimates import Ends, Estimate, Maker, defined, number, scores_of
 from assaymark.metrology.recusal import PairTest, pair_records
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
@@ -325,12 +325,12 @@ class PairTests:
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """Return the inputs from which a reader can recompute the p-value of one pair."""
         values: dict[str, JSON] = {
-            "p": float(self.p[k, s]), "se": _finite_or_none(self.se[k, s]), "df": _finite_or_none(self.df[k, s]),
-            "clusters": int(self.clusters[k]), "variance": _finite_or_none(self.variance[k, s]),
-            "mean_variance": float(self.mean_variance[s]), "prior_df": _finite_or_none(self.prior[k, s]),
+            "p": float(self.p[k, s]), "se": defined(self.se[k, s]), "df": defined(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": defined(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": defined(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            values |= {"rho": _finite_or_none(self.rho[k, s]), "effective": _finite_or_none(self.effective[k, s])}
+            values |= {"rho": defined(self.rho[k, s]), "effective": defined(self.effective[k, s])}
         return values
 
     def method(self, k: int, s: int) -> str:
@@ -345,10 +345,6 @@ class PairTests:
         variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
         return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
-
-
-def _finite_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 # Ranks implied by published orders: simultaneous rank intervals, and tiers.
