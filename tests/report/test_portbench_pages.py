@@ -20,6 +20,7 @@ from outline import html_of, read, words
 
 from assaymark.benchmark import EpisodeResult
 from assaymark.claims import Board, Leaderboard, decide_benchmark
+from assaymark.records import Condition
 from assaymark.report import Group, plain, portbench
 from assaymark.text import NBSP, number
 
@@ -152,6 +153,10 @@ def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is()
     assert why == f"Every ranking across this cut is supported: {len(above) * len(below)} pairs."
     pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
     rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
+    close = replace(EIGHT.run, verdicts=(*rest, replace(pair, conditions=(Condition("small-gap", "They are close."),))))
+    quote, _ = next(portbench.tier_cuts(portbench.BenchmarkIndex.of(close), board))
+    assert quote.condition.startswith(f"They are close. This applies to {' and '.join(sorted(pair.claim.subjects))}.")
+    assert quote.condition.endswith("the margin that counts as none. This applies to 2 of 16 pairs.")
     for gone in (rest, (*rest, replace(pair, publication_level="no-claim"))):
         assert (
             len(list(portbench.tier_cuts(portbench.BenchmarkIndex.of(replace(EIGHT.run, verdicts=gone)), board))) == 1

@@ -40,6 +40,7 @@ FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
 # Every repetition below is bounded or cannot overlap its neighbour, so that a hostile reply cannot cause slow matching.
 _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _ROW = re.compile(r"\{[^{}]*\}")
+_TRAILING = re.compile(r",(?=\s{0,40}[}\]])")
 _DECORATION = " \t>|*#+•-\"'`$[(_"
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _CLOSE = r"[\"'`*\])_]{0,6}\s{0,40}(?:[:=|\t,;]|->|=>|→)\s{0,40}[\"'`*]{0,6}"
@@ -54,13 +55,16 @@ FoundValues = tuple[dict[str, list[JSON]], dict[str, JSON], str]
 
 
 def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Iterator[JSON]:
-    """Yield the candidates that are JSON; the errors of others are added to ``reasons``."""
+    """Yield the candidates that are JSON, but for trailing commas; the errors of others are added to ``reasons``."""
     for candidate in candidates:
         try:
             yield strict_json(candidate)
         except Rejected as exc:
-            if reasons is not None:
-                reasons.append(str(exc))
+            try:
+                yield strict_json(_TRAILING.sub("", candidate))
+            except Rejected:
+                if reasons is not None:
+                    reasons.append(str(exc))
 
 
 def find_values(

@@ -227,7 +227,7 @@ def value_words(measurement: Measurement) -> str:
     """
     name, value = measurement.name, measurement.value
     if name == "drift.verdict":
-        return prose(str(measurement.detail.get("verdict", "not measured")), 60)
+        return prose(str(measurement.detail.get("verdict", "not measured")), 60).replace("same instrument", "no shift")
     if value is None:
         return state_words(measurement)
     if name == "threshold" and (censored := measurement.detail.get("censored")) in ("left", "right"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,7 @@ from assaymark.benchmark.plan import profile_named
 from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
+from assaymark.benchmark.replies import ASKED
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
 from assaymark.claims.certification import Panel, build_file, count_levels
@@ -243,10 +244,7 @@ def _publish(
             rank = f"{first if first == last else f'{first}-{last}'} of {models}"
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
-    narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
-    lines += [_no_score_note(narrow)] if narrow else []
-    lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append(f"claims: {tally_words(count_levels(run.verdicts))}")
+    lines += [*run.notes, f"claims: {tally_words(count_levels(run.verdicts))}"]
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
@@ -310,9 +308,13 @@ def _decide_run(
     # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
     excluded = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
-    notes = [*map(missing_replies, lacking)]
+    notes = [*map(missing_replies, lacking), *_unusable_notes(plan.missing.per_agent, episodes or (), answers or {})]
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
-        notes.append(_no_score_note(narrow))
+        verb, no = ("names", "this model gets") if len(narrow) == 1 else ("name", "these models get")
+        notes.append(
+            f"No score: on most dates {listing(narrow)} {verb} at most one instrument to buy. By "
+            f"{boards.FORMULAS['paper']} S3 to S5 then have one possible answer and measure nothing, so {no} no CEPS."
+        )
     external = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
     if free := ", ".join(agent.name for agent in external if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
@@ -332,9 +334,18 @@ def _decide_run(
     )  # fmt: skip
 
 
-def _no_score_note(models: Sequence[str]) -> str:
-    verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
-    return (
-        f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {boards.FORMULAS['paper']}"
-        f" S3 to S5 then have one possible answer and measure nothing, so {no} no CEPS."
-    )
+def _unusable_notes(most: float, episodes: Sequence[Episode], answers: Answers) -> Iterator[str]:
+    """Yield a note on each model of which more than a share ``most`` of the replies to a part could not be used."""
+    states: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # by call: profiles share some calls
+    for result, _ in episodes:
+        for date, stage in product(result.dates, ASKED):
+            if not (call := result.excerpts[date.day, stage]).missing:
+                states["pipeline", result.model][call.key] = date.answers.states[stage].state
+    for model, some in answers.items():
+        states["questions", model] = {one.key: one.score.state for one in some if not one.missing}
+    for (part, model), by_call in states.items():
+        counts = Counter(by_call.values())
+        refused, lost = counts["refused"], sum(counts[state] for state in ("invalid", "refused", "truncated"))
+        if lost > most * len(by_call):
+            also = f" ({refused} refused)" if refused else ""
+            yield f"{lost} of {len(by_call)} replies of {model} to the {part} could not be used{also}."
