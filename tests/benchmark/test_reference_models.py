@@ -85,11 +85,7 @@ def test_the_same_prompt_and_seed_are_answered_alike_and_a_rationale_comes_with_
     assert first.fingerprint == f"{PREFIX}contrarian@2"
     assert len({answered(model, asked(question(4), seed=seed)).text for seed in range(20)}) == 2
     model, episode = bench.ReferenceBenchmarkModel("steady"), EpisodeState(AGENT, BALANCED, world())
-    for said in (
-        "The rule 'steady' is most bullish",
-        "The threshold is kept to: ",
-        "The rule 'steady' gives weight to",
-    ):
+    for said in ("The rule 'steady' is most bullish", "The threshold is kept to: ", "The rule 'steady' gives"):
         episode.take(reply := answered(model, episode.next_call()))
         assert bench.rationale_of(reply.text).startswith(said)
 

@@ -281,18 +281,15 @@ def test_the_comparison_has_values_intervals_and_kappas():
     assert "Do they prefer the same texts?" not in without
 
 
-def test_one_judge_without_numbers_does_not_hide_the_others():
+def test_one_judge_without_numbers_does_not_hide_the_others_and_one_without_usable_pairs_is_not_drawn():
     text = render_comparison((sheets.empty("a-empty"), sheets.quay(), sheets.log("b-log")))[sheet_pages.COMPARISON]
     assert len(re.findall(r'<p class="gone">', text)) == 0
     drawn = re.findall(r"<desc[^>]*>(.*?)</desc>", text)
     assert len(drawn) == 10
     assert all("quay-j:" in desc for desc in drawn)
-
-
-def test_a_judge_without_usable_pairs_is_not_drawn_as_unbiased_and_a_reason_stands_in_no_column_of_numbers():
-    lost = sheets.sheet("lost-j", sheets.decomposition("lost-j", (0, 0, 0, 20, 0)))
-    none = replace(sheets.kappa("lost-j", "quay-j"), state="not measured: no common call", **GONE)
-    text = words(render_comparison((sheets.quay(), lost), (none,))[sheet_pages.COMPARISON])
+    lost = sheets.sheet("lost-j", sheets.decomposition("lost-j", (0, 0, 0, 20, 0)))  # drawn, it would look unbiased
+    kappa = replace(sheets.kappa("lost-j", "quay-j"), state="not measured: no common call", **GONE)
+    text = words(render_comparison((sheets.quay(), lost), (kappa,))[sheet_pages.COMPARISON])
     assert "20 to 60 pairs of equal texts, each in both orders." in text
     assert "Not drawn, because no pair has two usable replies: lost-j." in text
     assert "the position, call by call not measured none 1,020 common calls no common call" in text

@@ -14,10 +14,10 @@ import numpy as np
 from assaymark.benchmark.questions import payloads as kinds
 from assaymark.benchmark.questions.payloads import TEMPLATES, Answer, Change, Regime, Template
 from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.replies import json_in
 from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting import Rejected, strict_json
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON
 
@@ -262,15 +262,10 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAn
         return ParsedAnswer(None, "truncated", "the reply was cut off before its answer")
     answer, marked = plain[marks[-1].end() :].strip() if marks else plain, bool(marks)
     names, begin, end = question.instruments, answer.find("{"), answer.rfind("}")
-    if 0 <= begin < end:
-        try:
-            entries = strict_json(answer[begin : end + 1])
-        except Rejected:
-            entries = None
-        if isinstance(entries, dict):  # flattened to text: its answer alone if it names one, not what explains it
-            own = [inner for key, inner in entries.items() if key.lower() == "answer"]
-            texts = flattened({"": own[0]} if own else entries)
-            answer, marked = "; ".join(texts) or answer, marked or bool(own)
+    entries = next(json_in([answer[begin : end + 1]] if 0 <= begin < end else []), None)
+    if isinstance(entries, dict):  # flattened to text: its answer alone if it names one, not what explains it
+        own = [inner for key, inner in entries.items() if key.lower() == "answer"]
+        answer, marked = "; ".join(flattened({"": own[0]} if own else entries)) or answer, marked or bool(own)
     match question.answer:
         case kinds.Direction():
             reading = read_direction(answer, marked)

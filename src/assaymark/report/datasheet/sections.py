@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -404,8 +403,8 @@ def planted_section(sheet: r.DatasheetIndex) -> b.Section | None:
     answer = "No planted value has a measured interval."
     if read:
         answer = (
-            f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % about "
-            "one of twenty is expected outside."
+            f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % up to "
+            "one of twenty may lie outside."
         )
     return b.Section("planted", "Planted and measured values", answer, (table, *b.notes(remarks)))
 
@@ -425,7 +424,6 @@ def _inside(measurement: Measurement, value: float) -> bool:
 # --- other sections: one text at a time, agreement with people, repeatability, and drift ------------------------------
 
 
-_OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
 _VERDICTS: Final = {
@@ -549,9 +547,9 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
         if m in chosen:
             change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
             filled: LevelMark = "mh" if of in moved else "mn"
-            drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
+            drawn.append(AxisRow(r.drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
-        cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
+        cells.append((r.drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
     answer = "No verdict was given on the differences below." if verdict is None else drift_answer(verdict)
     figures = None
     if any(row.value is not None for row in drawn):
@@ -576,22 +574,8 @@ def drift_answer(verdict: Measurement) -> str:
     if word == "not comparable":
         return f"{said}: {clean(verdict.state, 200).removeprefix('not measured: not comparable, ')}."
     if word == "shifted":
-        named = sorted(drift_subject(str(of)) for of in detail.get("shifted", ()))
+        named = sorted(r.drift_subject(str(of)) for of in detail.get("shifted", ()))
         more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
         return f"{said} in {'; '.join(named[:4])}{more} ({size})."
     possible = f" A shift of up to {number(widest, 2)} is still possible." if isinstance(widest, float) else ""
     return f"{said} ({size}).{possible}"
-
-
-def drift_subject(of: str) -> str:
-    """The quantity that drifted, in words.
-
-    >>> drift_subject("sensitivity[delta=1]"), drift_subject("dark_current[prompt=strict]"), drift_subject("odd[")
-    ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')
-    """
-    parts = _OF.fullmatch(of)
-    if parts is None or ("[" in of and parts[2] is None):
-        return clean(of, 80)
-    labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.subject_words(Measurement(parts[1], labels, None, 0, "", ""))
-    return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

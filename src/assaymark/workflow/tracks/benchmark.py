@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,6 @@ from assaymark.benchmark.plan import profile_named
 from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
-from assaymark.benchmark.replies import ASKED
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
 from assaymark.claims.certification import Panel, build_file, count_levels
@@ -308,7 +307,10 @@ def _decide_run(
     # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
     excluded = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
-    notes = [*map(missing_replies, lacking), *_unusable_notes(plan.missing.per_agent, episodes or (), answers or {})]
+    notes = list(map(missing_replies, lacking))
+    for part, replies in ((PIPELINE, measure.pipeline_replies(episodes or ())),
+                          (QUESTIONS, measure.question_replies(answers or {}))):  # fmt: skip
+        notes += measure.unusable_notes(part, replies, plan.missing.per_agent)
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
         verb, no = ("names", "this model gets") if len(narrow) == 1 else ("name", "these models get")
         notes.append(
@@ -332,20 +334,3 @@ def _decide_run(
         "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         locked.pool if answers else (), splits, {measurement.labels["model"]: measurement for measurement in others},
     )  # fmt: skip
-
-
-def _unusable_notes(most: float, episodes: Sequence[Episode], answers: Answers) -> Iterator[str]:
-    """Yield a note on each model of which more than a share ``most`` of the replies to a part could not be used."""
-    states: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # by call: profiles share some calls
-    for result, _ in episodes:
-        for date, stage in product(result.dates, ASKED):
-            if not (call := result.excerpts[date.day, stage]).missing:
-                states["pipeline", result.model][call.key] = date.answers.states[stage].state
-    for model, some in answers.items():
-        states["questions", model] = {one.key: one.score.state for one in some if not one.missing}
-    for (part, model), by_call in states.items():
-        counts = Counter(by_call.values())
-        refused, lost = counts["refused"], sum(counts[state] for state in ("invalid", "refused", "truncated"))
-        if lost > most * len(by_call):
-            also = f" ({refused} refused)" if refused else ""
-            yield f"{lost} of {len(by_call)} replies of {model} to the {part} could not be used{also}."
