@@ -62,7 +62,7 @@ def check(
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
     out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+    """Read a table of scores, say how it was read, and which claims about its systems the scores support.
 
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
@@ -165,11 +165,10 @@ def gate(
     Without "on SCORE" the claim is about the overall score. "A > B": A scores above B. "A ~ B": they score within the
     margin of each other.
     """
-    from assaymark.claims.proofread import gate_claim
     from assaymark.records import to_json
 
     with _errors():
-        gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        gated = workflow.gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(gated) | {"claim": claim, "at_least": at_least}
         opts.emit(ctx, value, workflow.gate_lines(gated, at_least))
     if not gated.passed:
