@@ -192,14 +192,15 @@ def read_trade(reply: str, names: Sequence[str]) -> ParsedAnswer:
         return _parsed(kinds.Trade(False))
     rest = reply[first.end() :] if first else reply
     side = _SIDE.search(rest)
-    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
+    alone = {name: rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])" for name in names}
+    places = [(match.start(), name) for name, pattern in alone.items() for match in re.finditer(pattern, rest)]
     if side is None:
         return _parsed(kinds.Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored. Names are removed first, since their digits would be parsed as numbers.
-    plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
+    plain = re.sub("|".join(alone.values()), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
     return _parsed(trade, "" if instrument else "the trade names no instrument of the portfolio")
@@ -228,10 +229,6 @@ def _unnegated(pattern: str, text: str) -> set[str]:
     """Return the matches of a pattern in a text, in lower case, that are not preceded by a negation."""
     matches = re.finditer(pattern, text, re.I)
     return {match_[1].lower() for match_ in matches if not _NEGATED.search(text[: match_.start()][-40:])}
-
-
-def _alone(name: str) -> str:
-    return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
 
 
 LONGEST: Final = 20_000
