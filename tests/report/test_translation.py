@@ -50,7 +50,7 @@ def log_pages() -> dict[str, str]:
     return render_comparison(logs) | {path: page for one in logs for path, page in render_datasheet(one, logs).items()}
 
 
-@pytest.mark.parametrize("name", ["two", "questions_only", "empty", "minimal", "sheets", "logs"])
+@pytest.mark.parametrize("name", ["two", "eight", "questions_only", "empty", "minimal", "sheets", "logs"])
 def test_no_sentence_of_a_german_page_is_left_in_english(name):
     if hasattr(bench_runs, name):
         made = render_benchmark(getattr(bench_runs, name)())
