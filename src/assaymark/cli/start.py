@@ -182,7 +182,7 @@ def gate(
 ))  # fmt: skip
 def proofread(
     ctx: typer.Context,
-    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
+    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE")],
     run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
     alias: Alias = None,
     format: Annotated[Literal["text", "json", "sarif", "github"],
