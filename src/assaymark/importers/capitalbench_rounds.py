@@ -29,6 +29,7 @@ from assaymark.importers.read import (
     parse_day,
     parse_time,
     place_of,
+    written,
     yaml_tree,
 )
 from assaymark.importers.report import Tally, context_id
@@ -478,7 +479,7 @@ def read_rounds(
             continue
         wrong = [key for key, value in tree.items() if not isinstance(value, str)]
         for key in wrong:
-            tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
+            tally.problem(f"{place}, {key}", f"must be text (got {written(tree[key])})")
         round_id = tree.get("round_id")
         if not wrong and round_id in rounds:
             tally.problem(f"{place}, round_id", f"occurs twice (got {round_id!r})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -32,6 +33,7 @@ from assaymark.importers.read import (
 )
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 from assaymark.rows import unpack
+from assaymark.text import count_of
 
 MOST = 10.0
 """Largest weight, and largest sum of absolute weights, as multiples of the net asset value."""
@@ -123,7 +125,7 @@ class _DecisionBuilder:
     def _decision_key(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
-        episode = row.text(columns.episode, needed=True) if grouped else ""
+        episode = row.text(columns.episode, needed=True, whole=True) if grouped else ""
         if self.map.round is None:
             step = row.integer(columns.step, 0, 0)
         else:
@@ -150,7 +152,13 @@ class _DecisionBuilder:
             if agent and family:
                 families.setdefault(agent, {}).setdefault(family, row.place)
                 places.setdefault(agent, []).append(row.place)
+        alike: dict[str, str] = {}
         for agent, of in families.items():
+            folded = " ".join(unicodedata.normalize("NFKC", agent).casefold().split())
+            if (first := alike.setdefault(folded, agent)) != agent:  # blinding and readers would take them for one
+                message = f"{agent!r} and {first!r} differ in case, spaces or encoding alone; an agent has one name"
+                self.tally.problem(f"{places[agent][0]}, {columns.agent}", message)
+                refused.update(places[agent])
             if len(of) > 1:  # conflicts of interest with such an agent would be undefined
                 (first, there), (second, place), *_rest = of.items()
                 message = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
@@ -182,7 +190,7 @@ class _DecisionBuilder:
         self.material.finish(sheet.lost)
         if robbed := self.material.robbed:
             reason = "no prompt, and their facts were refused or without value"
-            self.tally.problem(name, f"{robbed} decisions without a context: {reason}")
+            self.tally.problem(name, f"{count_of(robbed, 'decisions')} without a context: {reason}")
 
     def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
         """Return the rows of each decision; each further row is another order, so it needs another instrument."""
@@ -211,19 +219,17 @@ class _DecisionBuilder:
                 if cell not in (None, "", first):
                     message = f"differs from the first order of its decision (got {cell!r:.60}, and {first!r:.60}"
                     extra.problem(column, f"{message} at {row.place}); leave it empty, or give it another step")
-        family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
+        family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True, whole=True)
         decided_at = row.time(columns.decided_at, needed=True)
-        episode, step, agent, replicate = self._decision_key(row if decided_at else row.quiet, columns)
-        if decided_at is None or not all((episode, agent, family, key)):
-            return None
+        episode, step, agent, replicate = self._decision_key(row, columns)
         numbered = columns.step or self.map.round
         name = f"{episode}/{step}/{agent}" if numbered else f"{episode}/{agent}"
         derivation = self._derivation(row, columns, name)
         name = name if replicate == 1 else f"{name}/r{replicate}"
         name = name if derivation.kind == "honest" else f"{name}~{derivation.kind}"
-        if not re.fullmatch(NAME, agent):
+        if agent and not re.fullmatch(NAME, agent):
             row.problem(columns.agent, f"{NO_NAME} (got {agent!r:.60})")
-        context_id = self.material.context(row, key, decided_at)
+        context_id = self.material.context(row, key, decided_at) if key and decided_at else None
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
         pairs = [(text, kind) for kind in KINDS for column in texts[kind] for row in rows for text in row.texts(column)]
@@ -234,15 +240,17 @@ class _DecisionBuilder:
         if total > MOST:
             message = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", message if self.map.weight_unit == "percent" else f"{message}; {_PERCENT}")
-        decision = records.Decision(
-            name, episode, step, row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
-            decided_at, records.Agent(agent, family, model=row.text(columns.model)), context_id or "", tuple(actions),
+        cluster, model = row.text(columns.cluster, needed=bool(columns.cluster)), row.text(columns.model)
+        if decided_at is None or context_id is None:
+            return None
+        return records.Decision(
+            name, episode, step, cluster or week_of(decided_at),
+            decided_at, records.Agent(agent, family, model=model), context_id, tuple(actions),
             rationales, format="generic", provenance=records.Provenance(**source.model_dump(), path=row.place),
             confidence=next(iter(sure)) if len(sure) == 1 else None,
             call=records.CallFacts(seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
-        return decision if context_id else None
 
     def _derivation(self, row: DataRow, columns: DecisionColumns, honest: str) -> records.Derivation:
         """Return the origin of a record; ``honest`` is the id of the same agent's honest answer to the question."""
@@ -275,7 +283,7 @@ class _DecisionBuilder:
             if (weight := weight_in(column))
         ]
         instrument = row.text(columns.instrument)
-        kind: Any = row.text(columns.action) or "target_weight"
+        kind: Any = row.text(columns.action).lower() or "target_weight"
         if kind not in get_args(records.ActionKind):
             row.problem(columns.action, f"must be one of {', '.join(get_args(records.ActionKind))} (got {kind!r:.60})")
         elif instrument:
@@ -353,7 +361,7 @@ class ContextBuilder:
             return
         outcomes: dict[str, list[str]] = {}
         for row in sheet.rows:
-            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            before, key = len(self.tally.problems), row.text(named.context, needed=True, whole=True)
             field = row.text(named.field, needed=True)
             if afterwards := names_outcome(field):
                 outcomes.setdefault(field, []).append(row.place)
@@ -384,7 +392,8 @@ class ContextBuilder:
                         continue
                     self._later.setdefault(key, []).append((row.place, column, at))
         for field, places in outcomes.items():
-            message = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
+            rows = f"({count_of(len(places), 'rows')})"
+            message = f"outcome offered as context: {field!r} names what happened afterwards {rows}"
             hint = "give it in files.outcomes, or another name if it was known by then"
             self.tally.problem(f"{places[0]}, {named.field}", f"{message}; {hint}")
         for key, facts in self._facts.items():
@@ -410,7 +419,7 @@ class ContextBuilder:
         if not self._readable(name, sheet, named):
             return
         for row in sheet.rows:
-            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            before, key = len(self.tally.problems), row.text(named.context, needed=True, whole=True)
             kind, unit = row.text(named.kind, needed=True), row.text(named.unit, needed=True)
             limit, scope = row.number(named.limit), row.text(named.scope) or "portfolio"
             if limit is None and len(self.tally.problems) == before:
@@ -452,10 +461,12 @@ class ContextBuilder:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
-            key, prompt = row.quiet.text(columns.context), row.quiet.text(columns.prompt)
-            at, first = row.quiet.time(columns.decided_at), self.prompts.get(key, "")
+            before, key = len(self.tally.problems), row.quiet.text(columns.context, whole=True)
+            prompt, first = row.text(columns.prompt), self.prompts.get(key, "")
+            at = row.quiet.time(columns.decided_at)
             if prompt and first and prompt != first:
                 row.problem(columns.context, f"{key!r} already identifies another prompt; give this one another value")
+            if len(self.tally.problems) > before:
                 other.add(row.place)
             self.prompts[key] = first or prompt
             if at is not None:
@@ -531,7 +542,8 @@ class ContextBuilder:
                 continue
             for key, items in unknown.items():
                 error = UnknownNameError("context", key, list(self.prompts))
-                self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
+                unseen = f"no decision saw this ({count_of(len(items), 'rows')}): {error}"
+                self.tally.problem(f"{items[0][0]}, {column}", unseen)
 
 
 def _missing_columns(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
