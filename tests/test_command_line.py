@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import subprocess
 import sys
@@ -133,7 +132,8 @@ def test_the_exit_status_says_what_kind_of_end_it_was_and_who_is_verbose_sees_a_
     assert "in broken" in capsys.readouterr().err
     for end, status, told in (
         (defect, 70, "a bug in assaymark, ZeroDivisionError: by nobody; run it again with --verbose"),
-        (AssayError("no"), 1, "no"), (PermissionError(13, "no", "f"), 1, "no"), (KeyboardInterrupt(), 130, "assaymark"),
+        (AssayError("no"), 1, "no"), (PermissionError(13, "no", "f"), 1, "no"),
+        (KeyboardInterrupt(), 130, "run the same command again"),
     ):  # fmt: skip
         ends.append(end)
         assert main(["doctor", "--json"]) == status
@@ -176,12 +176,3 @@ def test_only_the_program_itself_looks_for_cycles_less_often(monkeypatch, capsys
         assert gc.get_threshold()[0] > 700
     finally:
         gc.set_threshold(*before)
-
-
-def test_json_is_one_document_with_sorted_keys(capsys):
-    assert main(["doctor", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("\n") == 1
-    found = json.loads(out, object_pairs_hook=lambda pairs: [key for key, _ in pairs])
-    assert found == sorted(found)

@@ -222,7 +222,7 @@ def test_a_triggered_halo_makes_the_claim_construct_sensitive():
     assert claim_on([*cell, halo("cell_a", 0.1, "fa")]).adversarial_status == "passed"
     verdict = claim_on([*cell, halo("cell_a", 0.3, "fa", triggered=True)])
     assert (verdict.adversarial_status, verdict.publication_level) == ("construct-sensitive", "qualified")
-    assert "+0.300 points: a halo" in verdict.condition
+    assert "+0.300 points: self-preference" in verdict.condition
 
 
 # What a plan that demands datasheets does to the claims of a panel

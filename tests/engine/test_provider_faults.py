@@ -85,7 +85,7 @@ def test_a_redirect_takes_nothing_along_and_a_reply_that_is_delivered_twice_answ
         failure = bench.failure(away, match="redirects .307., which is not followed; correct base_url")
     assert elsewhere.requests == []
     assert not failure.retryable
-    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:.* see that it runs") as caught:
+    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:.* check that it runs") as caught:
         asyncio.run(case.made(free_url()).complete(case.call()))  # where nobody listens
     assert caught.value.retryable
     texts = ["first", "second", "third"]

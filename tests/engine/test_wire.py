@@ -174,7 +174,7 @@ def test_every_failure_is_one_line_that_says_what_to_do():
     page = StatusError(500, "<html><body>Oops", {"content-type": "text/html"})
     for exc, said, retryable in (
         (TimeoutError(), "no reply from https://api.acme.test/v1 within 5 s", True),
-        (ConnectionRefusedError(111, "Connection refused"), "no connection to .*see that the network is there", True),
+        (ConnectionRefusedError(111, "Connection refused"), "no connection to .*check the network connection", True),
         (ConnectionResetError(104, "reset"), "broke off its answer", True),
         (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), "is not trusted", False),
         (TypeError(f"unexpected argument {KEY}"), r"failed with TypeError \(unexpected argument \[key\]", False),

@@ -409,7 +409,7 @@ def test_a_trace_shows_prompt_reply_truth_arithmetic_and_what_could_not_be_read(
         "1 − 0.235 / 2 = 0.512; 0.235 is the mean error over 14 instruments", "4 of 14 right = 0.512",
         "0.5 × 0 (the same alarm)", "traded 0.300 of the portfolio, the oracle 0.400", "TE0 7.1 % 100.0 %",
         "Read in part: 3 of 81 instruments were not named", "Could not be read: weights sum to 1.4", "1 February 2024",
-        "Computed from the weights; the model is not asked.", "in the ledger under the key kkkk",
+        "Computed from the weights; the model is not asked.", "in the call log under the key kkkk",
     ):  # fmt: skip
         assert text in page
     assert said("eight", "episodes.html").count("crypto") == 0

@@ -298,7 +298,7 @@ def test_the_folder_of_a_study_keeps_its_pages(tmp_path, capsys, monkeypatch, wo
     page.write_text("a verdict page")
     (tmp_path / "run" / "study.lock").write_text("{}")
     assert datasheet(tmp_path / "run", *words) == 1
-    assert "this is the folder of a study; datasheets need one of their own" in capsys.readouterr().err
+    assert "this is the folder of a study; datasheets need their own folder" in capsys.readouterr().err
     assert page.read_text() == "a verdict page"
 
 

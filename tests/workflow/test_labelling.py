@@ -202,7 +202,7 @@ def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, label, ra
     checked(tmp_path, items=4)  # nobody was given a text yet
     assert "4 of 4 cycles" in label("--file", tmp_path / "b.html", of=run)
     before = bytes_of(run)
-    with pytest.raises(PlanError, match=r"people grade 4 of 4 other cycles here.* a folder of its own"):
+    with pytest.raises(PlanError, match=r"people grade 4 of 4 other cycles here.* its own folder"):
         checked(tmp_path, items=5)
     assert bytes_of(run) == before
     checked(tmp_path, items=4)

@@ -341,7 +341,7 @@ def fail_usage(ctx: Context, problem: str) -> NoReturn:
 DEGRADED = 3
 """Exit status of a command that did its days of a season although an agent was absent on some of them."""
 
-Ledger = Annotated[str | None, option("PostgreSQL ledger, for several workers.", "URL", "--ledger")]
+Ledger = Annotated[str | None, option("PostgreSQL call log, for several workers.", "URL", "--ledger")]
 Budget = Annotated[float | None, option("Maximum total spend for this run, in USD.", "USD", "--budget")]
 PriceFile = Annotated[Path | None, option("Custom price table (TOML), not the built-in one.", "FILE", "--prices")]
 StrictAgents = Annotated[bool, typer.Option("--strict-agents", help="Stop when a Python agent raises.")]

@@ -265,7 +265,7 @@ CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", 
                "jinja2")  # fmt: skip
 _EXTRAS: Final = {
     "openai": ("openai", ""), "anthropic": ("anthropic", ""), "google": ("google-genai", ""),
-    "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),
+    "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a call log in PostgreSQL"),
     "ray": ("ray", "assaymark measure --compute ray"),
 }  # fmt: skip
 """Extras for models, shared ledgers and clusters: the package that each installs, and its purpose if not models."""
@@ -326,8 +326,8 @@ def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     missing = any(not finding.present for finding in findings if finding.needed)
     runs = ["nothing until the missing packages above are installed"] if missing else [
         "assaymark demo: yes, with no key, no file and no network",
-        "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
-        "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
+        "assaymark bench qa, assaymark bench pipeline: yes, with ten built-in models",
+        "assaymark run studies/valueblind.toml: yes; your own agents as http/... or python/...",
         f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(sorted(opts.models()))}",
     ]  # fmt: skip
     marks = ["yes" if finding.present else ("NO " if finding.needed else "no ") for finding in findings]

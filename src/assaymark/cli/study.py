@@ -193,7 +193,7 @@ def worker(
     ctx: typer.Context, run: MaybeRun = None, ledger: opts.Ledger = None, budget: Budget = None,
     prices: PriceFile = None, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
+    """Answer the planned calls of a shared call log, together with other workers, until none is left."""
     if (run is None) == (ledger is None):
         opts.fail_usage(ctx, "give a run folder, or --ledger URL")
     models = opts.priced_models(ctx)
@@ -201,7 +201,7 @@ def worker(
     with working():
         summary = workflow.work(place, models)
     emit(ctx, summary, workflow.work_lines(summary))
-    workflow.require_not_stopped(summary, "the ledger" if isinstance(place, str) else place)
+    workflow.require_not_stopped(summary, "the call log" if isinstance(place, str) else place)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
@@ -431,7 +431,7 @@ Graded = Annotated[Path, typer.Argument(help="Run folder, or a table with a colu
 Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
 Sample = Annotated[int | None, option("Number of cycles to draw; default: the plan's, 40", "N", "--sample", min=1)]
 Graders = Annotated[str | None, option("Initials or numbers of the graders, comma-separated.", "NAMES", "--graders")]
-File = Annotated[Path | None, option("Page to write for each grader, in place of serving.", "FILE", "--file")]
+File = Annotated[Path | None, option("Page to write for each grader, instead of serving.", "FILE", "--file")]
 Read = Annotated[bool, typer.Option("--read", help="Read the FILES that graders sent back.")]
 Gold = Annotated[Path | None, option("Table of texts with known grades, to mix in.", "FILE", "--gold")]
 Seed = Annotated[int | None, option("Random seed of the draw; default: the plan's.", "N", "--seed")]

@@ -377,7 +377,7 @@ class BatchRun:
             return self._providers[batch.lane]
         key = next(iter(self._batches.attempts(batch.label)), None)
         if key is None:
-            raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the ledger from a copy")
+            raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the call log")
         return self._provider_of(batch.lane, self._asked[key] if key in self._asked else self._ledger.call(key))
 
     def _provider_of(self, lane: str, like: CallSpec) -> RemoteBatches | None:

@@ -110,7 +110,7 @@ class RunServer:
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
-            return _error_page(404, "This folder has no ledger.")
+            return _error_page(404, "This folder has no call log.")
         with Ledger.open(self.folder.ledger, create=False) as ledger:
             try:
                 call = ledger.call(match[1])

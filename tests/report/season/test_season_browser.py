@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -171,23 +170,6 @@ def test_facts_can_be_sorted_and_the_column_of_names_brings_the_order_back(visit
     heads.nth(0).locator("button").click()
     assert rows.evaluate_all(names) == first
     assert heads.count() == 4  # no score and no range of judges
-
-
-def test_first_pages_keep_their_budgets(visit, folder):
-    page = visit("four/index.html")
-    for path, tall, most in (("index.html", {390: 6_000, 1440: 3_000}, 750),
-                             ("agents/Alder.html", {390: 4_800, 1440: 2_600}, 720)):  # fmt: skip
-        data = (folder / "four" / path).read_bytes()
-        assert (len(data) <= 200_000, len(gzip.compress(data)) <= 45_000) == (True, True)
-        page.show(f"four/{path}", 320)
-        assert page.evaluate(FITS)
-        for width, height in tall.items():
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollHeight") <= height, width
-        assert page.evaluate("document.querySelector('.lv').getBoundingClientRect().bottom") < 900
-        assert page.evaluate("document.querySelector('svg.fig.wide').getBoundingClientRect().top") < 1_000
-        page.evaluate("document.querySelectorAll('.keys span').forEach(e => e.remove())")
-        assert len(page.evaluate("document.querySelector('main').innerText").split()) <= most
 
 
 def test_buttons_and_search_show_what_they_count_and_a_disagreement_is_underlined(visit):

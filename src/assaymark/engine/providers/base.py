@@ -89,7 +89,7 @@ def as_model_error(exc: BaseException, at: Transport) -> ModelError:
     if "CERTIFICATE_VERIFY_FAILED" in reason or "CertVerification" in names:
         return ModelError(f"{name}: the certificate of {at.address} is not trusted ({reason})", retryable=False)
     if _CONNECTION.search(names):
-        advice = "see that it runs and that base_url is right" if at.base_url else "see that the network is there"
+        advice = "check that it runs and that base_url is correct" if at.base_url else "check the network connection"
         return ModelError(f"{name}: no connection to {at.address} ({reason}); {advice}", retryable=True)
     if _BROKEN.search(names):
         return ModelError(f"{name}: {at.address} broke off its answer ({reason})", retryable=True)

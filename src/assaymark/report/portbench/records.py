@@ -162,7 +162,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
         if calls.get(call.key):
             blocks.append(b.Prose(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
         elif call.cut:
-            blocks.append(b.Prose(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
+            blocks.append(b.Prose(f"Excerpts. The whole call is in the call log under the key {clean(call.key, 80)}."))
         cells = tuple(tuple(clean(cell, _CELL) for cell in row) for row in rows)
         blocks += [b.Table(columns, cells, summary="", style="tall")] if cells else []
         blocks.append(b.Items(tuple(clean(line, 400) for line in lines), "sum"))

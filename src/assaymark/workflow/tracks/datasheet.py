@@ -356,7 +356,7 @@ def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> No
     """Raise `InputError` for the folder of a study unless ``study``: datasheet pages would overwrite its pages."""
     for path in () if study else (folder.plan, folder.lock, folder.verdicts):
         if path.exists():
-            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
+            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need their own folder")
             raise InputError(f"--out {folder.path}", [problem])
     if seed < 0:
         raise InputError("--seed", [f"must be 0 or more (got {seed})"])
