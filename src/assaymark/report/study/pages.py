@@ -185,7 +185,7 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
         pages.append(("fact-check", "Fact check", intro, (evidence_section(index),)))
     for name, title, intro, sections in pages:
         there = tuple(section for section in sections if section is not None)
-        styles = ("judges.css",) if name == "agreement" else ()
+        styles = {"agreement": ("judges.css",), "stability": ("rules.css",)}.get(name, ())
         yield b.Page(f"{name}.html", title, intro, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
         yield from fact_check_pages(rows)
