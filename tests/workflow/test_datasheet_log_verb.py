@@ -60,16 +60,6 @@ def test_a_log_is_decomposed(tmp_path, ran, capsys):
     old = tmp_path / "run" / "datasheets" / "north.json"  # no log is the same instrument for its name
     assert datasheet(tmp_path / "new", "--from", tmp_path / "log.csv", "--compare", old) == 0
     assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"
-    # with one order it is refused only what needs both
-    one = write_log(tmp_path / "one.csv", [row for row in SIMPLE if row[2] == "a"])
-    assert datasheet(tmp_path / "one", "--from", one) == 0
-    needs = "not measured: every pair was shown in one order only, needs both"
-    sheet = sheet_of(tmp_path / "one", "north")
-    for name in (*PARTS[:4], "flip_rate", "slot_1_share"):
-        item = measured(sheet, f"delta0.{name}", ALL_PAIRS)
-        assert (item.value, item.state) == (None, needs)
-    assert measured(sheet, "delta0.raw", ALL_PAIRS).value == pytest.approx(5 / 6)
-    assert measured(sheet, "pair.invalid_share", BASE).value == 0
 
 
 def test_rows_of_a_log_are_chosen_and_mapped(tmp_path):

@@ -165,11 +165,10 @@ def gate(
     Without "on SCORE" the claim is about the overall score. "A > B": A scores above B. "A ~ B": they score within the
     margin of each other.
     """
-    from assaymark.claims.proofread import gate_claim
     from assaymark.records import to_json
 
     with _errors():
-        gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        gated = workflow.gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(gated) | {"claim": claim, "at_least": at_least}
         opts.emit(ctx, value, workflow.gate_lines(gated, at_least))
     if not gated.passed:

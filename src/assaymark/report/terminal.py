@@ -180,8 +180,13 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
-                cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
-                table.add_row(clean(sheet.judge, 60), *(cell_text(by_id.get(cell)) for cell in cells))
+                names = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
+                cells = [
+                    "not measured" if item is None or item.state.startswith("not measured")
+                    else "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))
+                    for item in map(by_id.get, names)
+                ]  # fmt: skip
+                table.add_row(clean(sheet.judge, 60), *cells)
         parts += [table] if table.row_count else []
     if log:
         truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
@@ -206,10 +211,3 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
             value = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
         parts.append(Text(f"{clean(sheet.judge, 60)}: {value}"))
     return Group(*parts)
-
-
-def cell_text(item: Measurement | None) -> str:
-    """A measurement in a table cell: its value, the text of a censored threshold, or the reason why there is none."""
-    if item is None or item.state.startswith("not measured"):
-        return "not measured"
-    return "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))
