@@ -12,25 +12,7 @@ from zoneinfo import ZoneInfo
 
 import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.read import (
-    NAME,
-    NO_NAME,
-    ColumnMap,
-    DataRow,
-    DecisionColumns,
-    MapPart,
-    OutcomeColumns,
-    ParsedSheet,
-    Progress,
-    midnight,
-    names_later,
-    names_outcome,
-    parse_map,
-    read_sheet,
-    round_width,
-    rounds_of,
-    text_of,
-)
+from assaymark.importers import read
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 from assaymark.rows import unpack
 from assaymark.text import count_of
@@ -50,7 +32,7 @@ _Answer = tuple[str, int, str, int]
 
 
 def import_generic(
-    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None
 ) -> Imported:
     """Import decisions, contexts and outcomes from custom files through a column map."""
     maps = sorted(name for name in files if name.endswith(".toml"))
@@ -58,10 +40,10 @@ def import_generic(
         names = ", ".join(maps) or "none"
         kind = f"one column map is needed (got {names}); `assaymark import template` prints one"
         raise InputError("map.toml", [Problem("", kind)])
-    columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
+    columns = read.parse_map(read.text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
     build = _DecisionBuilder(columns, tally)
-    for kind, name, read in (
+    for kind, name, parse in (
         ("facts", columns.files.facts, build.material.read_facts),
         ("constraints", columns.files.constraints, build.material.read_constraints),
         ("decisions", columns.files.decisions, build.read_decisions),
@@ -73,10 +55,10 @@ def import_generic(
         if packed is None:
             raise InputError(name, [f"missing, though the map names it (got {', '.join(sorted(files))})"])
         used_columns = build.columns_of(kind)
-        sheet = read_sheet(name, unpack(packed, files[packed]), tally, used_columns, build.zone)
+        sheet = read.read_sheet(name, unpack(packed, files[packed]), tally, used_columns, build.zone)
         if unused := [column for column in sheet.columns if column not in used_columns]:
             tally.no_place(f"{', '.join(unused)} of {name}", sheet.rows[0].place, len(sheet.rows))
-        read(name, sheet)
+        parse(name, sheet)
         if progress is not None:
             progress(kind, len(sheet.rows), len(sheet.rows))
     tally.refuse("generic", keep_going)
@@ -90,7 +72,7 @@ def import_generic(
 class _DecisionBuilder:
     """Builds the decisions and outcomes of one import."""
 
-    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+    def __init__(self, columns: read.ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
         self.material = ContextBuilder(columns, tally)
@@ -106,7 +88,7 @@ class _DecisionBuilder:
 
     def columns_of(self, file: str) -> set[str]:
         """Return the columns that the map names for one of the files."""
-        parts: dict[str, tuple[MapPart, ...]] = {
+        parts: dict[str, tuple[read.MapPart, ...]] = {
             "decisions": (self.map.columns, self.map.rationales), "facts": (self.map.facts,),
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
@@ -116,13 +98,13 @@ class _DecisionBuilder:
             columns.discard(self.map.outcomes.episode)
         return columns | ({*self.map.weights, *self.map.known_scores} if file == "decisions" else set())
 
-    def _actor(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
+    def _actor(self, row: read.DataRow, columns: read.DecisionColumns | read.OutcomeColumns) -> str:
         """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
-        derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
+        derivation = row.quiet.text(columns.derivation) if isinstance(columns, read.DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _decision_key(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
+    def _decision_key(self, row: read.DataRow, columns: read.DecisionColumns | read.OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True, whole=True) if grouped else ""
@@ -134,7 +116,7 @@ class _DecisionBuilder:
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.integer(columns.replicate, 1, 1)
 
-    def read_decisions(self, name: str, sheet: ParsedSheet) -> None:
+    def read_decisions(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
@@ -166,7 +148,7 @@ class _DecisionBuilder:
                 refused.update(places[agent])
         if self.map.round is not None:
             asked = [(self._actor(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
-            self._rounds = rounds_of(asked, round_width(self.map.round))
+            self._rounds = read.rounds_of(asked, read.round_width(self.map.round))
         decisions: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
         for group in groups:
@@ -192,10 +174,10 @@ class _DecisionBuilder:
             reason = "no prompt, and their facts were refused or without value"
             self.tally.problem(name, f"{count_of(robbed, 'decisions')} without a context: {reason}")
 
-    def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
+    def _groups(self, rows: Sequence[read.DataRow], refused: set[str]) -> Iterable[list[read.DataRow]]:
         """Return the rows of each decision; each further row is another order, so it needs another instrument."""
         columns = self.map.columns
-        groups: dict[tuple[_Answer, str], list[DataRow]] = {}
+        groups: dict[tuple[_Answer, str], list[read.DataRow]] = {}
         for row in rows:
             answer = self._decision_key(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
@@ -209,7 +191,7 @@ class _DecisionBuilder:
                 refused.add(row.place)
         return groups.values()
 
-    def _decision(self, rows: Sequence[DataRow], columns: DecisionColumns) -> records.Decision | None:
+    def _decision(self, rows: Sequence[read.DataRow], columns: read.DecisionColumns) -> records.Decision | None:
         """Build one decision from its rows: the first has its fields, and every row one order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
@@ -227,8 +209,8 @@ class _DecisionBuilder:
         derivation = self._derivation(row, columns, name)
         name = name if replicate == 1 else f"{name}/r{replicate}"
         name = name if derivation.kind == "honest" else f"{name}~{derivation.kind}"
-        if agent and not re.fullmatch(NAME, agent):
-            row.problem(columns.agent, f"{NO_NAME} (got {agent!r:.60})")
+        if agent and not re.fullmatch(read.NAME, agent):
+            row.problem(columns.agent, f"{read.NO_NAME} (got {agent!r:.60})")
         context_id = self.material.context(row, key, decided_at) if key and decided_at else None
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
@@ -252,7 +234,7 @@ class _DecisionBuilder:
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
 
-    def _derivation(self, row: DataRow, columns: DecisionColumns, honest: str) -> records.Derivation:
+    def _derivation(self, row: read.DataRow, columns: read.DecisionColumns, honest: str) -> records.Derivation:
         """Return the origin of a record; ``honest`` is the id of the same agent's honest answer to the question."""
         kind: Any = row.text(columns.derivation) or "honest"
         if kind not in get_args(records.DerivationKind):
@@ -268,7 +250,7 @@ class _DecisionBuilder:
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
         return records.Derivation(kind, parent, known_scores=scores)
 
-    def _actions(self, row: DataRow, columns: DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
+    def _actions(self, row: read.DataRow, columns: read.DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
         """Return the orders of one row; ``each`` if every order has its own confidence."""
         fraction = self.map.weight_unit == "fraction"
         scale, advice = (1.0, _PERCENT) if fraction else (100.0, "")
@@ -295,13 +277,13 @@ class _DecisionBuilder:
             ))  # fmt: skip
         return tuple(actions)
 
-    def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
+    def read_outcomes(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
         if _missing_columns(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
-        unknown: list[tuple[DataRow, _Answer]] = []
+        unknown: list[tuple[read.DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
             answer = self._decision_key(row, named)
@@ -339,7 +321,7 @@ class _DecisionBuilder:
 class ContextBuilder:
     """Builds the contexts of one import from the facts and constraints files and the decisions' prompts."""
 
-    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+    def __init__(self, columns: read.ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
         self.prompts: dict[str, str] = {}
@@ -354,7 +336,7 @@ class ContextBuilder:
         self._early: dict[tuple[str, str, str], list[str]] = {}
         self._made: dict[tuple[str, datetime, str], str] = {}
 
-    def read_facts(self, name: str, sheet: ParsedSheet) -> None:
+    def read_facts(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the facts file; each row becomes a fact of its context, or is noted as missing from it."""
         named = self.map.facts
         if not self._readable(name, sheet, named):
@@ -363,7 +345,7 @@ class ContextBuilder:
         for row in sheet.rows:
             before, key = len(self.tally.problems), row.text(named.context, needed=True, whole=True)
             field = row.text(named.field, needed=True)
-            if afterwards := names_outcome(field):
+            if afterwards := read.names_outcome(field):
                 outcomes.setdefault(field, []).append(row.place)
             unit, available_at = row.text(named.unit, needed=True), row.time(named.available_at, needed=True)
             value: float | str | None
@@ -387,7 +369,7 @@ class ContextBuilder:
             for column, cell in row.cells.items():
                 if column not in skip and isinstance(cell, str):
                     try:
-                        at = midnight(datetime.fromisoformat(cell).date())
+                        at = read.midnight(datetime.fromisoformat(cell).date())
                     except ValueError:
                         continue
                     self._later.setdefault(key, []).append((row.place, column, at))
@@ -413,7 +395,7 @@ class ContextBuilder:
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
-    def read_constraints(self, name: str, sheet: ParsedSheet) -> None:
+    def read_constraints(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the constraints file; each row becomes a rule of its context, or is noted as missing from it."""
         named = self.map.constraints
         if not self._readable(name, sheet, named):
@@ -436,10 +418,10 @@ class ContextBuilder:
                 self._note_lost(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
-    def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
+    def _readable(self, name: str, sheet: read.ParsedSheet, named: read.MapPart) -> bool:
         """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
         absent = _missing_columns(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
-        outcomes = [column for column in sheet.columns if names_later(column)]
+        outcomes = [column for column in sheet.columns if read.names_later(column)]
         if outcomes:
             text = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
             self.tally.problem(name, text)
@@ -457,7 +439,7 @@ class ContextBuilder:
         else:
             self._lost_anywhere.append(f"{name} (of no named context)")
 
-    def read_prompts(self, rows: Iterable[DataRow]) -> set[str]:
+    def read_prompts(self, rows: Iterable[read.DataRow]) -> set[str]:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
@@ -473,7 +455,7 @@ class ContextBuilder:
                 self.used[key] = min(at, self.used.get(key, at))
         return other
 
-    def context(self, row: DataRow, key: str, decided_at: datetime) -> str | None:
+    def context(self, row: read.DataRow, key: str, decided_at: datetime) -> str | None:
         """Return the id of a decision's context; None if it is empty, or has information from after the decision."""
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
@@ -546,7 +528,7 @@ class ContextBuilder:
                 self.tally.problem(f"{items[0][0]}, {column}", unseen)
 
 
-def _missing_columns(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
+def _missing_columns(name: str, sheet: read.ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
     """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:

@@ -123,10 +123,7 @@ def test_rules_of_prompt_and_constraints():
     news = m.material(prompt="Deliveries of orders fell 12%. Analysts must explain every position.")  # no rule
     assert m.states("deliveries of orders fell 12%", news) == ["in_context"]
     held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})  # visible, too
-    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == [
-        "supported",
-        "supported",
-    ]
+    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == ["supported"] * 2
 
 
 OWN = decision(

@@ -222,16 +222,12 @@ class ContextIndex:
                     for at, line in enumerate(bound.split("\n"), start=1)
                     for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
                 ]
+        free = _index_free_facts([fact for fact in facts if not fact.instrument])
         return cls(
-            subjects=subjects,
-            cells=cells,
-            free=_index_free_facts([fact for fact in facts if not fact.instrument]),
-            rules=_index(entries),
+            subjects, cells, free, _index(entries), benchmark=benchmark, completeness=completeness,
             series=MappingProxyType(stated | {bars.instrument: bars for bars in series}),
-            benchmark=benchmark,
-            completeness=completeness,
             prompts=tuple(rule for rule in rules if isinstance(rule, str)),
-        )
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 12)
