@@ -243,6 +243,7 @@ def test_keys_are_not_repeated_and_what_is_an_address_a_count_or_a_word_and_what
         found = printable(said, [Secret(KEY)])
         assert "[key]" in found
         assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
+    assert set(printable(f"{'k' * 119}9" * 40, [Secret(f"{'k' * 119}9")])) <= set("[key].")  # nor is a part of one
     assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
     assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
     assert KEY not in repr(AT)

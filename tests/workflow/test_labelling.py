@@ -360,12 +360,12 @@ def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk):
 
 
 TAKEN_FROM_ELSEWHERE = [
-    ({"Origin": "http://127.0.0.1:1"}, 403), ({"Origin": "null"}, 403), ({"Origin": None}, 403),
-    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Content_Type": "text/plain"}, 404),
-    ({"path": "/guessed/ab/save"}, 404), ({"path": "/{token}/zz/save"}, 404), ({"body": "[]"}, 400),
-    ({"body": "no json"}, 400), ({"score": 9}, 400), ({"score": True}, 400), ({"score": 3.5}, 400),
-    ({"dimension": "other"}, 400), ({"id": "deadbeef0000"}, 400), ({"id": []}, 400), ({"comment": "x" * 5000}, 400),
-    ({"seconds": -1}, 400), ({"Content_Length": "-1"}, 413), ({"Content_Length": "9999999"}, 413),
+    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Origin": "http://127.0.0.1:1"}, 403),
+    ({"Content_Type": "text/plain"}, 404), ({"Content_Length": "9999999"}, 413), ({"path": "/guessed/ab/save"}, 404),
+    ({"path": "/{token}/zz/save"}, 404), ({"Content_Length": "-1"}, 413), ({"body": "[" * 100_000}, 400),
+    ({"comment": "x" * 5000}, 400), ({"dimension": "other"}, 400), ({"id": "deadbeef0000"}, 400), ({"body": "[]"}, 400),
+    ({"body": "no json"}, 400), ({"Origin": "null"}, 403), ({"Origin": None}, 403), ({"score": True}, 400),
+    ({"seconds": -1}, 400), ({"score": 3.5}, 400), ({"score": 9}, 400), ({"id": []}, 400),
 ]  # fmt: skip
 
 

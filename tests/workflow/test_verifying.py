@@ -141,6 +141,8 @@ def test_of_a_ledger_new_rows_of_a_killed_run_are_no_difference_and_a_ledger_tha
     assert "DIFFERS ledger.db: is not a call log" in verify(run, capsys, 1)
     (run / "ledger.db").unlink()
     assert "ledger.db: is gone; the replies behind judgments are in it" in differing(run)
+    (run / "tables" / "manifest.json").unlink()
+    assert differing(run)[-1].startswith("tables/manifest.json: is gone, and with it the digests of the tables")
 
 
 READ = """

@@ -162,7 +162,10 @@ def console(*, stderr: bool = False) -> Console:
     """Return a console on stdout or stderr that does not highlight numbers in printed texts."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False)
+    if made.width < 1:  # COLUMNS=0, at which nothing at all would be printed
+        made.width = 80
+    return made
 
 
 def show(content: RenderableType) -> None:

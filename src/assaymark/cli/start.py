@@ -62,7 +62,7 @@ def check(
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
     out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+    """Read a table of scores, say how it was read, and which claims about its systems the scores support.
 
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
@@ -182,7 +182,7 @@ def gate(
 ))  # fmt: skip
 def proofread(
     ctx: typer.Context,
-    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
+    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE")],
     run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
     alias: Alias = None,
     format: Annotated[Literal["text", "json", "sarif", "github"],

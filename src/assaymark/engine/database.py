@@ -57,6 +57,7 @@ _MEANINGS = (
     ("decode to UTF-8", "is damaged (it contains invalid text); restore it from a copy"),
     ("malformed", "is damaged (its pages are inconsistent); restore it from a copy"),
     ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
+    ("disk I/O error", "cannot be read or written: the disk is full or failing; check it, and run again"),
     ("No space left", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("readonly", "cannot be written; check the permissions of the file and of its folder"),
     ("Read-only file system", "cannot be written; check the permissions of the file and of its folder"),

@@ -172,6 +172,8 @@ class VerifiedRun:
                         self.report(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
+        elif any(folder.tables.glob("*.parquet")) or (stored and folder.verdicts.is_file()):
+            self.report(manifest, "is gone, and with it the digests of the tables; restore it from a copy")
         before, listed = len(self.differences), dict[str, str]()
         with self.guard(folder.sums):
             present = runs.published_files(folder)
