@@ -175,6 +175,9 @@ def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order
     seen = context(completeness="partial", portfolio=held, facts=priced, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
     assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
+    priced = (fact("e", "GOLD", "earnings", 3.25, "usd"),)  # the units of an order are no earnings that equal them
+    one = decision("I buy 3.25 units of GOLD.", "GOLD earned 3.25.", actions=(replace(bought[0], quantity=3.25),))
+    assert [found.state for found in numeric_ledger(one, context(facts=priced))] == ["own_action", "supported"]
     assert evidence.audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 
@@ -203,8 +206,9 @@ def test_a_return_over_the_days_shown_and_the_distance_between_two_prices_follow
     for text in ("Gold rose 6.0%", "a return of 6.00% for Gold", "Gold is up 2.91%"):
         found = only(text, seen)
         assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
-    # the wrong way, too coarse for the middle of the series, no movement, another instrument
-    assert m.states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
+    # the wrong way, too coarse for the middle of the series, no movement, another instrument, a condition, a forecast
+    others = "Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%. If Gold rises another 6.00%, I sell."
+    assert m.states(f"{others} Gold should rise 6.00% from here.", seen) == ["not_found"] * 6
     days = ((1, 100.0), (2, 103.0), (3, 106.0))  # days that are facts are days shown
     facts = [
         fact(f"c{day}", "GOLD", "close", value, "price", as_of=AT - timedelta(days=9 - day)) for day, value in days

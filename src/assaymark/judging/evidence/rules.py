@@ -47,6 +47,7 @@ _LEFT_OVER_BESIDE = re.compile(r"(?:[\s'’`:=_\-–—|•·#,;()]|\*\*)*\Z")
 _ELSEWHEN = LISTS["elsewhen"]
 _DISPUTED = LISTS["disputed"]
 _OTHER_BASIS = LISTS["other_basis"]
+_SUPPOSED = LISTS["supposed"]
 _BESIDE = _ELSEWHEN | _DISPUTED | _OTHER_BASIS
 _DOUBT = _BESIDE | LISTS["doubt"]
 _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
@@ -318,7 +319,7 @@ class Ruling(NamedTuple):
 
 def derive(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Return the first derivation of the number from visible facts, or None."""
-    if around.number.bare:
+    if around.number.bare or not _SUPPOSED.isdisjoint(around.lower):
         return None
     ruling = _match_spread(material, around) or _match_combined(material.free, around) or _match_bars(material, around)
     if ruling is not None or not _is_movement(around):
