@@ -411,7 +411,7 @@ def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
     ).values() if one.name == "season.excess")  # fmt: skip
     assert (item.n, item.method.partition(";")[0]) == (21, "mean daily difference from the end of its first day on")
     assert item.value == pytest.approx(np.mean(np.diff(own[3:]) / own[3:-1] - np.diff(base[3:]) / base[3:-1]))
-    assert item.detail["whole"] == pytest.approx(own[-1] / own[3] - base[-1] / base[3])
+    assert item.detail["whole"] == pytest.approx(own[-1] / 100_000 - base[-1] / base[3])
     names = [f"season.excess[agent={name},baseline=equal weight]" for name in ("one", "two")]
     names += [f"season.return[agent={name}]" for name in ("one", "two")]
     for one, two, wanted in (  # a season that is short, a book that is lost

@@ -236,7 +236,7 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
             yield excess(None, method="", state="its value fell to zero" if days else "no common days")
             continue
         returns, others = (path[1:] / path[:-1] - 1.0 for path in paths)
-        overall = float(np.subtract(*(path[-1] / path[0] for path in paths)))
+        overall = float(paths[0][-1] / capital - paths[1][-1] / paths[1][0])
         try:
             gap = daily_excess(returns, others, rng, LEVEL)
         except NotMeasurableError:
