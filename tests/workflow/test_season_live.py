@@ -233,26 +233,20 @@ def test_total_returns_are_those_by_hand_and_of_a_replay_of_the_whole_market(pla
     assert [one.nav for one in rows(folder, tracks.NAVS)] == pytest.approx(by_hand(), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("split", "held", "side", "units", "found"),
-    [
+def test_where_lots_are_traded_a_split_makes_lots_of_lots_only_and_all_of_all(played):
+    locked = tracks.open_season(played.folder)
+    lots = locked.season.model_copy(update={"rules": locked.season.rules.model_copy(update={"fractional": False})})
+    last = next(one for one in Store(played.folder).read(DECISIONS) if one.record_id == f"live-{EVE}-buyer")
+    day = locked.data.clock(lots).day(SPLIT_DAY)
+    for split, held, side, units, expected in (
         (10.0, 0.0, "buy", 1.5, "fraction"), (1.5, 0.0, "buy", 3.0, 4.0), (0.1, 0.0, "buy", 5.0, "fraction"),
         (1.5, 3.0, "sell", 1.0, -1.0), (1.5, 3.0, "sell", 3.0, -4.5), (1.5, 1.5, "sell", 1.5, -2.25),
-    ],
-)  # fmt: skip
-def test_where_lots_are_traded_a_split_makes_lots_of_lots_only_and_all_of_all(played, split, held, side, units, found):
-    locked = tracks.open_season(played.folder)
-    whole = {"rules": locked.season.rules.model_copy(update={"fractional": False})}
-    last = next(one for one in Store(played.folder).read(DECISIONS) if one.record_id == f"live-{EVE}-buyer")
-    actions = {"SPLIT": (CorporateAction("SPLIT", SPLIT_DAY, split),)}
-    day = tracks.settle_account(
-        locked.season.model_copy(update=whole), "buyer", Account(START, {"SPLIT": held}),
-        replace(last, actions=(Action("SPLIT", side, quantity=units),)),
-        replace(locked.data.clock(locked.season).day(SPLIT_DAY), actions=actions), {"SPLIT": (1000.0, str(EVE))},
-    )  # fmt: skip
-    assert [one.reason for one in day.rejections] + [one.quantity for one in day.fills if one.kind == "order"] == [
-        found
-    ]
+    ):  # fmt: skip
+        book, ordered = Account(START, {"SPLIT": held}), replace(last, actions=(Action("SPLIT", side, units),))
+        acted = replace(day, actions={"SPLIT": (CorporateAction("SPLIT", SPLIT_DAY, split),)})
+        found = tracks.settle_account(lots, "buyer", book, ordered, acted, {"SPLIT": (1000.0, str(EVE))})
+        traded = [one.quantity for one in found.fills if one.kind == "order"]
+        assert [one.reason for one in found.rejections] + traded == [expected]
 
 
 def test_actions_are_rows_of_their_own_kind_that_add_up_and_are_told_on_the_pages(played):
