@@ -198,7 +198,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         if item.value is not None:
             value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
         pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
-        parts.append(Text(f"kappa of {pair} {base}: {value}"))
+        parts.append(Text(f"kappa of {pair} {base}: {value}{', the same in every call' * (item.value == 1)}"))
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
         value = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
         if item.value is not None:
