@@ -589,9 +589,9 @@ def packaged() -> tuple[list[Entry], str]:
     return [mt_bench(found, rows), season()], picture(found, chart)
 
 
-INDEX = """# Gallery: published orders, re-issued
+INDEX = """# Gallery: published rankings, re-issued
 
-Public data sets as they were published, beside what their evidence supports. Each page has the order, the supported
+Public data sets as they were published, beside what their evidence supports. Each page has the ranking, the supported
 claims, what limits them, what it would take to settle the rest, and what the data is not. Facts and figures only.
 `python docs/gallery.py DATA` makes the pages from extracts of the sources that each page names.
 

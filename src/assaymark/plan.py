@@ -200,7 +200,7 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
         for noun in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
             names = [entry.get("name") for entry in raw[noun] if isinstance(entry, dict)]
             if twice := ", ".join(duplicates(name for name in names if isinstance(name, str))):
-                problems.append(Problem(noun, f"each needs a name of its own (got {twice} more than once)"))
+                problems.append(Problem(noun, f"each needs a unique name (got {twice} more than once)"))
     raise InputError(source, problems)
 
 

@@ -62,7 +62,7 @@ def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp
          ["Did you mean 'risk_alignment'?", "unknown agent 'momentun'"]),
         ([('name = "v1.0"', 'name = "v1.00"')], ["Did you mean 'v1.0'?"]),
         ([('name = "reader"', 'name = "auditor"'), ("trials = 2", "trials = 0"), ("publish = 0.4", "publsh = 0.5")],
-         ["3 problems", "judges: each needs a name of its own (got auditor more than once)"]),
+         ["3 problems", "judges: each needs a unique name (got auditor more than once)"]),
         # what could only fail after the lock
         ([("reference/auditor", "reference/audtor"), (READER, f"{READER}\nargs = {{bogus = 3}}"),
           ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}')],

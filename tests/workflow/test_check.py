@@ -213,14 +213,14 @@ def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
 
 
 @pytest.mark.parametrize(("values", "told"), [
-    ([2, 5], "from 2 to 5, which does not tell the scale; declare it, as in --scale 1..5"),
-    ([1, 2, 6], "from 1 to 6, which does not tell the scale; declare it, as in --scale 1..7"),
-    ([0, 5], "from 0 to 5, which does not tell the scale; declare it, as in --scale 0..10"),
-    ([0.2, 0.9], "from 0.2 to 0.9, which does not tell the scale; declare it, as in --scale 0..1"),
-    ([0, 0.5, 1], "from 0 to 1, which does not tell the scale; declare it, as in --scale 0..1"),
-    ([-2, 2], "from -2 to 2, which does not tell the scale; declare it, as in --scale -2..2"),
-    ([1, 250], "from 1 to 250, which does not tell the scale; declare it, as in --scale 1..250"),
-    ([10.5, 90.25], "from 10.5 to 90.25, which does not tell the scale; declare it, as in --scale 0..100"),
+    ([2, 5], "from 2 to 5, which does not determine the scale; declare it, as in --scale 1..5"),
+    ([1, 2, 6], "from 1 to 6, which does not determine the scale; declare it, as in --scale 1..7"),
+    ([0, 5], "from 0 to 5, which does not determine the scale; declare it, as in --scale 0..10"),
+    ([0.2, 0.9], "from 0.2 to 0.9, which does not determine the scale; declare it, as in --scale 0..1"),
+    ([0, 0.5, 1], "from 0 to 1, which does not determine the scale; declare it, as in --scale 0..1"),
+    ([-2, 2], "from -2 to 2, which does not determine the scale; declare it, as in --scale -2..2"),
+    ([1, 250], "from 1 to 250, which does not determine the scale; declare it, as in --scale 1..250"),
+    ([10.5, 90.25], "from 10.5 to 90.25, which does not determine the scale; declare it, as in --scale 0..100"),
 ])  # fmt: skip
 def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
     rows = [{**row, "score": values[k % len(values)]} for k, row in enumerate(rows_of(items=3))]
@@ -426,10 +426,10 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     path = written(tmp_path / "s.csv", rows_of())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine.txt").write_text("mine")
-    assert "run holds other files; give the table a folder of its own (--out)" in ran(
+    assert "run holds other files; give the table its own folder (--out)" in ran(
         "check", path, "--scale", "1..5", "--out", tmp_path / "run", status=1
     )
-    assert "run holds other files; give the demonstration a folder of its own (--out)" in ran(
+    assert "run holds other files; give the demonstration its own folder (--out)" in ran(
         "demo", "--out", tmp_path / "run", status=1
     )
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
@@ -441,7 +441,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     out.mkdir()
     (out / "check.json").write_text("{}")
     assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what a kill left"
-    own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
+    own, step = "other files; give the run its own folder (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
         (["check"], "is a run folder, not a table"),

@@ -516,7 +516,7 @@ def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mappin
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
     if {*plain} - {""} == {"0", "1"} - agents.keys():
-        cells.problems.add(cells.roles[role], "0 and 1 alone do not tell who won; write A, B and tie, or names")
+        cells.problems.add(cells.roles[role], "0 and 1 alone do not say who won; write A, B and tie, or names")
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")

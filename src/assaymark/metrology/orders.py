@@ -250,9 +250,16 @@ class OrderTests:
         return self.tested(self.gaps)
 
     @cached_property
-    def drops(self) -> dict[str, PairTests]:
-        """The tests without each judge family."""
-        return {family: self.tested(self.found.gaps(chosen)) for family, chosen in self.found.drops.items()}
+    def drops(self) -> dict[str, tuple[PairTests, Floats]]:
+        """The tests without each judge family, and their p-values after Shaffer's correction [P, S]: of the aggregate,
+        and of all dimensions together."""
+        agents, names, found = len(self.found.agents), self.found.names[1:], {}
+        for family, chosen in self.found.drops.items():
+            drop = self.tested(self.found.gaps(chosen))
+            pooled = shaffer_pooled({name: drop.p[:, s] for s, name in enumerate(names, start=1)}, agents)
+            adjusted = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
+            found[family] = drop, adjusted
+        return found
 
     @cached_property
     def resolved(self) -> Bools:
@@ -265,16 +272,6 @@ class OrderTests:
             some = {name: p[name] for name in part}
             published |= publish_scales(gaps, some, inference.alpha, level, main=names[0])[1]
         return np.stack([published[name] for name in names], axis=1)
-
-    @cached_property
-    def adjusted_without(self) -> dict[str, Floats]:
-        """Shaffer-adjusted p-values [P, S] without each family: of the aggregate, and of all dimensions together."""
-        agents, names = len(self.found.agents), self.found.names[1:]
-        adjusted = {}
-        for family, drop in self.drops.items():
-            pooled = shaffer_pooled({name: drop.p[:, s] for s, name in enumerate(names, start=1)}, agents)
-            adjusted[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
-        return adjusted
 
     def tested(self, gaps: Gaps, borrow: bool | None = None) -> PairTests:
         """Test every pair on every scale by the plan's test."""

@@ -108,7 +108,7 @@ class VerifiedRun:
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
-                    problem = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                    problem = f"its {name} was edited after the first call under it: {now:.80}, the call log says"
                     self.report(folder.lock, f"{problem} {then:.80}")
             elif anchors and text != runs.json_text(read):
                 self.report(folder.lock, "is not written as assaymark writes it, though its fields are the same")
@@ -117,9 +117,9 @@ class VerifiedRun:
         if not stored:
             return {}
         if anchors:
-            self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
+            self.same += (f"{self.name(folder.lock)}: every field, by the call log",)
         else:
-            problem = "the ledger does not have it: no call was made under it yet, or it was"
+            problem = "the call log does not have it: no call was made under it yet, or it was"
             self.notes += (f"{self.name(folder.lock)}: {problem} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
         with self.guard(folder.plan):
@@ -176,6 +176,8 @@ class VerifiedRun:
                         self.report(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
+        elif any(folder.tables.glob("*.parquet")) or (stored and folder.verdicts.is_file()):
+            self.report(manifest, "is gone, and with it the digests of the tables; restore it from a copy")
         before, listed = len(self.differences), dict[str, str]()
         with self.guard(folder.sums):
             present = runs.published_files(folder)
@@ -202,7 +204,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), ["contains no run: no lock, no ledger and no tables"])
+        raise InputError(str(folder.path), ["contains no run: no lock, no call log and no tables"])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():

@@ -131,7 +131,7 @@ class Checked(Result):
         """Write the run folder of this table with its page, and return the path of the page."""
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
-            raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
+            raise PlanError(f"{folder.path} is the folder of a run; give a table its own folder (--out)")
         folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
         with runs.made_folder(folder.path):
             head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
@@ -180,7 +180,7 @@ def measure_table(
     planned = planned and study is not None
     named = planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
-        raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
+        raise PlanError(f"{folder.path} is the folder of a run; give a bare table its own folder")
     # Selecting agents needs the rows of a table, as do the contamination probe and alpha.
     by_row = study is not None and (
         study.records.agents is not None or study.contamination is not None or study.rubric.coefficient == "alpha"

@@ -179,11 +179,14 @@ def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
         # Length as an explanation. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
         more, slope = (t.detail_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
-        if supported and more is not None and slope is not None:
+        reruns = _pairs_of(index, verdict, "length_matched.contrast")
+        if reruns and verdict.length == "clear" and (verdict.p_adjusted_headline or 0.0) > index.alpha(claim.dimension):
+            length = index.link(reruns[0], length)  # texts of one length show what a slope on length does not
+        elif supported and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
             longer, other = (clean(items[0].labels[key], 60) for key in sides)
-            length += f": {longer} writes {number(2 ** abs(more), 1)} times as much as {other}, "
-            length += f"{t.signed(slope)} points a doubling"
+            length += (f": {longer} writes {number(2 ** abs(more), 1)} times as much as {other}, "
+                       f"{t.signed(slope)} points a doubling")  # fmt: skip
             if verdict.p_adjusted_headline is not None:
                 length += f"; at equal length adjusted {t.p_words(verdict.p_adjusted_headline)}, {needed} needed"
             length = index.link(items[0], length)

@@ -25,7 +25,7 @@ def cost_section(index: RunIndex) -> b.Section | None:
     """The cost by model; None if no paid model was called."""
     title = "What did it cost?"
     if index.run.paid is None:
-        answer = "The ledger, which knows what was paid, could not be read where this page was made."
+        answer = "The call log, which knows what was paid, could not be read where this page was made."
         return b.Section("cost", title, answer)
     paid = sorted(index.run.paid, key=lambda paid: paid.model)
     if not paid:
