@@ -21,13 +21,14 @@ from assaymark.metrology.contrasts import (
     difference_moments,
     holm_rows,
     moderate,
+    occurring,
     pair_differences,
     pair_list,
     pairs_of,
     serial_tests,
     snap_to_zero,
 )
-from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
+from assaymark.metrology.estimates import Ends, Estimate, Maker, defined, number, scores_of
 from assaymark.metrology.recusal import PairTest, pair_records
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
@@ -301,11 +302,9 @@ class PairTests:
     def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> PairTests:
         """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
         # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
-        there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
-        seen = there.sum(axis=0)
-        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
-        squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
-        difference, variance = snap_to_zero(mean), squares / np.maximum(clusters - 1, 1)[:, None]
+        (g, *shape), clusters = gaps.means.shape, np.asarray((gaps.cycles > 0).sum(axis=0))
+        moments = difference_moments(gaps.means.reshape(g, -1))
+        difference, variance = (np.reshape(values, shape) for values in (snap_to_zero(moments[0]), moments[1]))
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)
         if consecutive:
@@ -318,9 +317,7 @@ class PairTests:
                 difference, p, se, df, variance, np.zeros_like(difference), of_pairs, counts, testable, rho, effective
             )
         # All scales at once, in the clusters that have every agent of a tested pair on every scale.
-        first, second = pairs_of(gaps.levels.shape[1])
-        occurring = np.unique([first[testable], second[testable]])
-        complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        complete = ~np.isnan(gaps.levels[:, occurring(testable, gaps.levels.shape[1])]).any(axis=(1, 2))
         tests = moderate(difference.T, variance.T, clusters, gaps.levels[complete].transpose(2, 0, 1), borrow)
         return cls(difference, tests.p.T, tests.se.T, tests.df.T, variance, tests.prior_df.T, tests.mean_variance,
                    counts, testable)  # fmt: skip
@@ -328,12 +325,12 @@ class PairTests:
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """Return the inputs from which a reader can recompute the p-value of one pair."""
         values: dict[str, JSON] = {
-            "p": float(self.p[k, s]), "se": _finite_or_none(self.se[k, s]), "df": _finite_or_none(self.df[k, s]),
-            "clusters": int(self.clusters[k]), "variance": _finite_or_none(self.variance[k, s]),
-            "mean_variance": float(self.mean_variance[s]), "prior_df": _finite_or_none(self.prior[k, s]),
+            "p": float(self.p[k, s]), "se": defined(self.se[k, s]), "df": defined(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": defined(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": defined(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            values |= {"rho": _finite_or_none(self.rho[k, s]), "effective": _finite_or_none(self.effective[k, s])}
+            values |= {"rho": defined(self.rho[k, s]), "effective": defined(self.effective[k, s])}
         return values
 
     def method(self, k: int, s: int) -> str:
@@ -348,10 +345,6 @@ class PairTests:
         variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
         return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
-
-
-def _finite_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 # Ranks implied by published orders: simultaneous rank intervals, and tiers.
