@@ -407,7 +407,7 @@ def _people_part(folder: Path) -> Iterator[str]:
 def _confirmed_part(folder: Path) -> Iterator[str]:
     """False orders that judges publish and people confirm, and true ones that people confirm."""
     rows = read("people", folder)
-    yield from _head(["judges", "order"], [f"{n} cycles" for n in LABELS])
+    yield from _head(["judges", "ranking"], [f"{n} cycles" for n in LABELS])
     for world in WORLDS:
         true = WORLDS[world].gap > 0
         kinds = (("true", "published", "confirmed"),) if true else ()

@@ -17,7 +17,7 @@ from assaymark.workflow.proofread import Document, proofread, read_decided
 SENTENCES = Path(__file__).resolve().parents[1] / "tests" / "claims" / "sentences.jsonl"
 COLUMNS = ("part", "sentences", "compare", "found", "right", "marks")
 UNSEEN: Mapping[str, tuple[float, float]] = {
-    "2": (0.902, 0.961), "3": (0.805, 0.943), "4": (0.762, 0.970), "5": (0.871, 0.964),
+    "2": (0.902, 0.961), "3": (0.805, 0.943), "4": (0.762, 0.970), "5": (0.871, 0.964), "6": (0.921, 1.0),
 }  # fmt: skip
 """Recall and precision of a part when it was first counted, before any phrase was changed for it."""
 

@@ -33,7 +33,7 @@ WRONG = [
     ("gates.publish = 0.1\n" + MINIMAL, "halt must not exceed publish"),
     ("inference.alpha = 0.0\n" + MINIMAL, "inference.alpha"), (MINIMAL.replace("seed = 7", "seed = -1"), "seed"),
     ("nonsense = true\n" + MINIMAL, "nonsense"), ("rubric.weights.a = -1.0\n" + MINIMAL, "rubric.weights.a"),
-    (MINIMAL + '[[judges]]\nname = "a"\nmodel = "reference/reader"\nfamily = "fb"\n', "a name of its own"),
+    (MINIMAL + '[[judges]]\nname = "a"\nmodel = "reference/reader"\nfamily = "fb"\n', "a unique name"),
     (MINIMAL.replace('name = "a"', 'name = "aggregate"'), "not available"),
     (MINIMAL + "[human]\npass_mark = 4\n", "pass_mark: unknown key"), ("name = ", "not TOML: Invalid value"),
     # Beside the second header, not the first, because a reader of TOML takes no offence before.

@@ -1,7 +1,7 @@
-"""assaymark: measure LLM judges of AI investment agents, and check the claims that rest on their scores.
+"""assaymark: report which comparisons of LLM systems and agents the scores of LLM judges support.
 
-It records agents' decisions and rationales, has a panel of judges score them blind, measures the judges' reliability
-and biases, and decides which claims the scores support: headline, qualified, or no claim. Try ``assaymark demo``.
+It reads a table of scores, or records agents' decisions and has a panel of judges score them blind. It measures the
+judges' reliability and biases, and decides each claim: headline, qualified, or no claim. Try ``assaymark demo``.
 """
 
 __all__ = ["__version__", "check"]

@@ -108,16 +108,17 @@ class ModelError(AssayError):
     asked to wait before it. With ``quota`` no call to this provider can succeed (invalid key, no credit left); with
     ``always`` no call to this model can (unknown name, no support for schemas).
     ``refused`` is set if the provider rejected this call permanently: for its ``content`` (a filter), or for a
-    property of the ``call`` that other calls may share (too long, a bad request).
+    property of the ``call`` that other calls may share (too long, a bad request). With ``lost`` the request was sent
+    and its reply never arrived whole, so that it may have been billed.
     """
 
     def __init__(
         self, message: str, *, retryable: bool, retry_after: float | None = None, quota: bool = False,
-        always: bool = False, refused: Literal["content", "call"] | None = None,
+        always: bool = False, refused: Literal["content", "call"] | None = None, lost: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(message)
         self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
-        self.always, self.refused = always, refused
+        self.always, self.refused, self.lost = always, refused, lost
 
 
 class StoppedError(AssayError):

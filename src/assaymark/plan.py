@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.records import duplicates, problems_of
+from assaymark.records import AGGREGATE, duplicates, problems_of
 
 OrderTest = Literal["moderated-t", "own-variance"]
 ClusterOrder = Literal["exchangeable", "consecutive"]
@@ -75,6 +75,11 @@ class OrderRules(Frozen):
     cluster_order: ClusterOrder | None = Field(
         default=None, description="order of the clusters; default: consecutive if their names are dates"
     )
+
+    def level_of(self, dimension: str, shared: bool) -> float:
+        """Return the level of the aggregate, or of all dimensions together; ``shared`` if both have claims."""
+        aggregate = self.aggregate_share * self.alpha
+        return self.alpha if not shared else aggregate if dimension == AGGREGATE else self.alpha - aggregate
 
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
         """Return the plan's cluster order; by default "consecutive" if all names are dates, else "exchangeable"."""
@@ -195,7 +200,7 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
         for noun in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
             names = [entry.get("name") for entry in raw[noun] if isinstance(entry, dict)]
             if twice := ", ".join(duplicates(name for name in names if isinstance(name, str))):
-                problems.append(Problem(noun, f"each needs a name of its own (got {twice} more than once)"))
+                problems.append(Problem(noun, f"each needs a unique name (got {twice} more than once)"))
     raise InputError(source, problems)
 
 

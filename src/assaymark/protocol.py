@@ -416,7 +416,7 @@ class Study(Frozen):
         probe, anchor, controls = self.stability.probe, self.anchor_probe, self.controls.wanted
         wrong = list[str]()
         if twice := ", ".join(duplicates(names)):
-            wrong.append(f"each judge needs a name of its own (got {twice} more than once)")
+            wrong.append(f"each judge needs a unique name (got {twice} more than once)")
         if AGGREGATE in names:
             wrong.append(f"{AGGREGATE!r} is not available as a judge name")
         if (self.substrate is None) != (not agents):
@@ -424,11 +424,11 @@ class Study(Frozen):
         if self.substrate is None and controls:
             wrong.append("controls are made from a study's own cycles; without [substrate] they are imported")
         if twice := ", ".join(duplicates(agents)):
-            wrong.append(f"each agent needs a name of its own (got {twice} more than once)")
+            wrong.append(f"each agent needs a unique name (got {twice} more than once)")
         if unjudged := ", ".join(sorted(set(controls) - set(self.records.derivations))):
             wrong.append(f"records.derivations must name the controls that are made (missing: {unjudged})")
         if probe is not None and probe.name in names:
-            wrong.append(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
+            wrong.append(f"stability.probe needs a unique name (got {probe.name}, a judge of the panel)")
         if probe is not None and probe.family in self.families:
             wrong.append(f"stability.probe must come from outside the panel's families (got {probe.family})")
         if probe is not None and probe.human:

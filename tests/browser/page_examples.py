@@ -135,9 +135,14 @@ def made_studies(root: Path) -> None:
 
 
 def made_seasons(root: Path) -> None:
-    """Claims of every level and state, and a season of one judge."""
-    for name, run in {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}.items():
-        season_pages.write_site(replace(run, sheets={}), root / name, [made_catalogue()])
+    """Claims of every level and state in two languages, one judge, and nine judges with long names of baselines."""
+    many = made_season(1, 250, 9)
+    lines = (replace(many.paths[-1], name=f"baseline of a long name {at}") for at in range(5))
+    runs = {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}
+    runs["many"] = replace(many, paths=(*many.paths, *lines))
+    for name, run in runs.items():
+        languages = [made_catalogue(code) for code in (("en", "de") if name == "eight" else ("en",))]
+        season_pages.write_site(replace(run, sheets={}), root / name, languages)
 
 
 BUILT: Final[Mapping[str, Build]] = {

@@ -55,6 +55,9 @@ def test_first_pages_keep_their_budgets(browser, example, tmp_path, name):
                 problems += [f"{one} ends at {end}, at most {below}"] if end > below else []
             if command:
                 assert page.evaluate(_BOTTOM, ".counts") <= 1_200
+            if seasons and width == 1440:
+                assert page.evaluate(_BOTTOM, ".lv") < 900
+                assert page.evaluate("document.querySelector('svg.fig.wide').getBoundingClientRect().top") < 1_000
         problems += visitor.overflow(320)
         visitor.set(("light", 1440 if name == "demo" else 390))
         found = page.evaluate(_WORDS)

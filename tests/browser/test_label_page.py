@@ -202,6 +202,9 @@ def test_a_killed_server_loses_no_label(visitor, tmp_path):
     press(visitor, "Enter", "2")  # nobody takes this one
     visitor.page.wait_for_selector("#warn:not([hidden])")
     assert "Not on disk yet" in told(visitor, "warn")[0]
+    visitor.page.set_viewport_size({"width": 390, "height": 300})
+    visitor.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert visitor.page.locator("#warn").bounding_box()["y"] >= 0  # it stays in view
     with served(run, port=int(url.split(":")[2].partition("/")[0])) as (desk, address):
         assert sorted(one.score for one in stored_grades(run)) == [3, 4]  # taken over from what was kept
         visitor.page.goto(f"{address}{desk.path('1')}")  # its address is new, and the browser kept the label

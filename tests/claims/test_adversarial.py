@@ -112,23 +112,13 @@ def test_a_mostly_terse_agent_makes_every_comparison_with_it_construct_sensitive
 
 
 @pytest.mark.parametrize(
-    ("value", "p", "status"),
-    [
-        (0.4, 0.02, "passed"),
-        (0.4, 0.05, "passed"),
-        (0.4, 0.051, "construct-sensitive"),
-        (-0.4, 0.001, "construct-sensitive"),
-        (0.0, 0.001, "construct-sensitive"),
-    ],
+    ("value", "p", "holds"), [(0.4, 0.05, True), (0.4, 0.051, False), (-0.4, 0.001, False), (0.0, 0.001, False)]
 )
-def test_a_length_matched_rerun_bears_a_comparison_by_sign_and_significance(value, p, status):
-    verdict = above("ash", "elm", *passed(), terse("elm", 0.9), rerun("ash", "elm", value, p))
-    assert verdict.adversarial_status == status
-    assert "length_matched.contrast[dimension=aggregate,high=ash,low=elm]" in verdict.measurements
-    # It is read in the direction of the claim.
-    assert (
-        above("ash", "elm", *passed(), terse("elm", 0.9), rerun("elm", "ash", -value, p)).adversarial_status == status
-    )
+def test_a_length_matched_rerun_bears_a_comparison_by_sign_and_significance(value, p, holds):
+    for high, low, gap in (("ash", "elm", value), ("elm", "ash", -value)):  # it is read in the direction of the claim
+        verdict = above("ash", "elm", *passed(), terse("elm", 0.9), rerun(high, low, gap, p))
+        assert verdict.adversarial_status == ("passed" if holds else "construct-sensitive")
+        assert f"length_matched.contrast[dimension=aggregate,high={high},low={low}]" in verdict.measurements
 
 
 def test_a_first_place_needs_the_rerun_of_each_comparison_with_a_terse_agent():
@@ -222,7 +212,7 @@ def test_a_triggered_halo_makes_the_claim_construct_sensitive():
     assert claim_on([*cell, halo("cell_a", 0.1, "fa")]).adversarial_status == "passed"
     verdict = claim_on([*cell, halo("cell_a", 0.3, "fa", triggered=True)])
     assert (verdict.adversarial_status, verdict.publication_level) == ("construct-sensitive", "qualified")
-    assert "+0.300 points: a halo" in verdict.condition
+    assert "+0.300 points: self-preference" in verdict.condition
 
 
 # What a plan that demands datasheets does to the claims of a panel

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from analysis import LEVELS, STUDY, kappa, measured, panel, passed, probe, verdicts
+from analysis import LEVELS, STUDY, kappa, measured, panel, passed, probe, rerun, verdicts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -329,6 +329,10 @@ def test_length_caps_a_headline_and_never_an_order(p, gap, level, state):
     if level == "qualified":
         assert "ash writes 2.0 times as much as" in verdict.condition
         assert "0.10 points a doubling would explain 0.10 of 0.40" in verdict.condition
+        # Texts of one length on which every lead stays significant lift the limit; one of three leads does not.
+        reruns = [rerun(high, low, 0.3, 0.02) for high, low in combinations(LEVELS, 2)]
+        for some, reached in ((reruns[:1], "qualified"), (reruns, "headline")):
+            assert first(*panel(LEVELS), *lengths, *some, *passed()).publication_level == reached
 
 
 def test_an_order_on_a_dimension_that_copies_the_impression_carries_that_in_its_sentence():

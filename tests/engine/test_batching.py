@@ -242,7 +242,7 @@ def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
     house.polls = 0
     assert (run(ledger, house).already, answered(ledger)) == (6, set(KEYS))
     assert ledger.batches.answered_in_batches(KEYS) == set(KEYS[:4])
-    with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this ledger"):
+    with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this call log"):
         run(ledger, house)
 
 

@@ -296,23 +296,23 @@ def test_what_is_no_ledger_of_ours_is_refused_and_left_alone(path, tmp_path):
             Ledger.open(path, **more)
         assert (path.read_bytes() if path.exists() else None) == before
 
-    refused("there is no ledger here", create=False)
+    refused("there is no call log here", create=False)
     path.touch()
-    refused("there is no ledger here", create=False)
+    refused("there is no call log here", create=False)
     path.write_bytes(b"not at all" * 100)
-    refused("is not a ledger")
+    refused("is not a call log")
     for table in ("songs (name text)", "meta (colour text)", "meta (name text, value text)"):
         path.unlink()
         with closing(sqlite3.connect(path)) as raw:
             raw.execute(f"create table {table}")
-        refused("is a database but not a ledger")
+        refused("is a database but not a call log")
     path.unlink()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA journal_mode=WAL")
-    refused("there is no ledger here", create=False)
+    refused("there is no call log here", create=False)
     Ledger.open(path).close()  # an interrupted creation is finished
     tamper(path, "update meta set value = '0' where name = 'schema'")
-    with pytest.raises(LedgerError, match="is a ledger of schema '0' where this version reads '1'"):
+    with pytest.raises(LedgerError, match="is a call log of schema '0' where this version reads '1'"):
         Ledger.open(path)
     with pytest.raises(LedgerError, match="cannot be opened; check that the folder exists"):
         Ledger.open(tmp_path / "absent" / "ledger.db")
@@ -320,7 +320,7 @@ def test_what_is_no_ledger_of_ours_is_refused_and_left_alone(path, tmp_path):
     path.touch()
     answered(path, calls(200))  # so is that of an empty file
     path.write_bytes(path.read_bytes()[:40_000])
-    with pytest.raises(LedgerError, match=r"is damaged|is not a ledger"), Ledger.open(path) as ledger:
+    with pytest.raises(LedgerError, match=r"is damaged|is not a call log"), Ledger.open(path) as ledger:
         list(ledger.replies([spec.key for spec in calls(200)]))
 
 
@@ -359,7 +359,7 @@ def test_a_database_held_by_another_or_that_may_not_be_written(ledger, path, mon
 
 def test_a_second_run_is_refused_by_name_and_the_lock_dies_with_its_holder(ledger, path):
     with Ledger.open(path) as other, ledger.exclusive():
-        with pytest.raises(LedgerError, match=f"another run is using this ledger .process {os.getpid()}."):
+        with pytest.raises(LedgerError, match=f"another run is using this call log .process {os.getpid()}."):
             other.exclusive().__enter__()
         assert other.plan([CALL]) == 1  # only running calls needs the right
     code = (

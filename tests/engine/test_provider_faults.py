@@ -32,6 +32,7 @@ FAULTS = {
     "page": (page(200), "answers with a web page and is not an API .200.; base_url must be the root of an API", False),
     "page 404": (page(404), "answers with a web page and is not an API .404.", False),
     "packed": (answer(b"\x1f\x8b\x08\x00", headers={"Content-Encoding": "gzip"}), "the body is compressed", True),
+    "packed 401": (answer(b"\x1f\x8b\x08", 401, {"Content-Encoding": "gzip"}), "was refused .401.", False),
     "long 500": (answer(b"x" * 9_000_000, 500), "the provider failed .500.", True),
     "null": (answer("null", 500), "the provider failed .500.", True),
     "lists": (answer("[[1]]", 429), "too many requests .429.", True),
@@ -46,6 +47,7 @@ def test_a_fault_is_one_failed_attempt_in_one_line_without_a_key(bench, case, ca
     for fault, (step, reason, retryable) in FAULTS.items():
         failure = bench.failure(step, match=reason)
         assert failure.retryable == retryable, fault
+        assert failure.lost == (fault in ("hang up", "cut", "half", "empty", "deep", "packed")), fault
         told = [str(failure), repr(failure), repr(failure.__dict__), *traceback.format_exception(failure)]
         assert not any(CANARY in text for text in told), fault
     assert CANARY not in caplog.text
@@ -85,7 +87,7 @@ def test_a_redirect_takes_nothing_along_and_a_reply_that_is_delivered_twice_answ
         failure = bench.failure(away, match="redirects .307., which is not followed; correct base_url")
     assert elsewhere.requests == []
     assert not failure.retryable
-    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:.* see that it runs") as caught:
+    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:.* check that it runs") as caught:
         asyncio.run(case.made(free_url()).complete(case.call()))  # where nobody listens
     assert caught.value.retryable
     texts = ["first", "second", "third"]
@@ -124,10 +126,11 @@ def test_what_json_cannot_say_is_kept_as_it_came_and_no_key_reaches_a_reply(benc
     raw = json.dumps(dict(case.canned)).replace("420", "NaN").replace("100", "1" * 100_000).replace("rose", "\\ud800")
     reply = bench.reply(answer(raw))
     assert (reply.text, reply.input_tokens, reply.raw) == (SAID, None, raw)
-    for form in (CANARY, CANARY.replace("/", "\\/"), "".join(f"\\u{ord(c):04x}" for c in CANARY)):
-        reply = bench.reply(answer(json.dumps(dict(case.canned)).replace("score", form)))
-        assert CANARY not in f"{reply!r} {reply.raw}"
-        assert json.dumps(CANARY)[1:-1] not in reply.raw
+    named = json.dumps({**case.canned, **dict.fromkeys(("model", "modelVersion", "system_fingerprint"), "score")})
+    escaped = "".join(f"\\u{ord(c):04X}" for c in CANARY)
+    for form in (CANARY, CANARY.replace("/", "\\/"), escaped.lower(), escaped, CANARY[:9] + escaped[54:]):
+        reply = bench.reply(answer(named.replace("score", form)))
+        assert CANARY not in f"{reply!r} {json.loads(reply.raw)}"
         assert "[key]" in reply.text
 
 
@@ -206,14 +209,15 @@ def test_a_model_is_asked_on_one_loop_after_another_and_leaves_nothing_open(case
 @EACH
 def test_a_run_waits_asks_again_and_keeps_the_whole_reply_and_no_key(case, tmp_path):
     calls = [case.call(trial=trial) for trial in (1, 2, 3)]
-    script = [echo_headers(500), answer("{}", 429, {"Retry-After": "0"}), answer(dict(case.canned))]
+    script = [hang_up, echo_headers(500), answer("{}", 429, {"Retry-After": "0"}), answer(dict(case.canned))]
     with serving(*script) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
         models = {case.name: case.made(server.url)}
         summary = run_calls(ledger, calls, models, concurrency=1, backoff_s=0.001)
         again = run_calls(ledger, calls, models)
         kept = ledger.reply(calls[0].key)
-    assert (summary.made, summary.retried, again.made, len(server.requests)) == (3, 2, 0, 5)
+    assert (summary.made, summary.retried, again.made, len(server.requests)) == (3, 3, 0, 6)
     assert (kept.text, json.loads(kept.raw), kept.reasoning_tokens) == (SAID, dict(case.canned), 40)
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"the provider failed (500)" in stored  # it was looked at where a key would be
     assert CANARY.encode() not in stored
+    assert b"no running event loop" not in stored  # as the reason why the connection broke

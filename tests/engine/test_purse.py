@@ -100,11 +100,12 @@ def test_what_may_have_been_paid_counts_and_an_error_does_not(ledger, tmp_path, 
     broken = Scripted(lambda _spec: ModelError("busy", retryable=False))
     summary = run_calls(ledger, calls(4), {NAME: broken}, concurrency=1, budget=held, **QUICK)
     assert (len(summary.failed), held.spent, summary.stopped) == (4, 0.0, ())
-    held = budget(1.0)  # no answer in time
-    model = Scripted(lambda _spec: "late", wait=60)
-    summary = run_calls(ledger, calls(9), {NAME: model}, concurrency=1, backoff_s=0, deadline_s=0.01, budget=held)
-    assert (len(model.asked), bool(summary.stopped)) == (3, True)
-    assert held.spent == pytest.approx(0.9)
+    lost = Scripted(lambda _spec: ModelError("broke off", retryable=True, lost=True))
+    for limit, model in ((1.0, Scripted(lambda _spec: "late", wait=60)), (1.9, lost)):  # none in time, or none whole
+        held = budget(limit)
+        summary = run_calls(ledger, calls(9), {NAME: model}, concurrency=1, backoff_s=0, deadline_s=0.01, budget=held)
+        assert (len(model.asked), bool(summary.stopped)) == (3, True)
+        assert held.spent == pytest.approx(0.9)  # and in the second run the three of the first count beside them
     with Ledger.open(tmp_path / "died.db") as died:
         died.plan(calls(9))
         begin(died, [call(0).key, call(1).key])  # and then the power went

@@ -86,7 +86,7 @@ def test_unknown_models_limits_out_of_range_and_a_second_run_are_refused_before_
     for name, value in (("concurrency", 0), ("attempts", 0), ("backoff_s", -1), *deadlines):
         with pytest.raises(ValueError, match=f"{name} must be"):
             run_calls(ledger, [], {}, **{name: value})
-    with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this ledger"):
+    with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this call log"):
         run_calls(ledger, [call()], {NAME: model})
     assert model.asked == []
 

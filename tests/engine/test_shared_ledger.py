@@ -52,10 +52,10 @@ def test_large_objects_live_in_the_table_and_damage_is_never_silent(shared, data
 
 
 def test_it_is_there_for_the_next_to_open_and_strangers_and_other_versions_are_refused(database):
-    with pytest.raises(LedgerError, match="there is no ledger here"):
+    with pytest.raises(LedgerError, match="there is no call log here"):
         Ledger.open(database, create=False)
     change(database, "create table songs (name text)")
-    with pytest.raises(LedgerError, match="is a database but not a ledger"):
+    with pytest.raises(LedgerError, match="is a database but not a call log"):
         Ledger.open(database)
     change(database, "drop table songs")
     with Ledger.open(database) as ledger:
@@ -64,7 +64,7 @@ def test_it_is_there_for_the_next_to_open_and_strangers_and_other_versions_are_r
     with Ledger.open(database, create=False) as again:
         assert again.reply(CALL.key) == reply
     change(database, "update meta set value = '0' where name = 'schema'")
-    with pytest.raises(LedgerError, match="is a ledger of schema '0'"):
+    with pytest.raises(LedgerError, match="is a call log of schema '0'"):
         Ledger.open(database)
 
 
@@ -73,7 +73,7 @@ def test_an_error_has_no_password_and_says_what_to_do(monkeypatch):
     for url, what in (
         (f"postgresql://someone:{SECRET}@127.0.0.1:9/study?application_name={SECRET}",
          r"^postgresql://127.0.0.1/study: cannot be reached"),
-        (f"postgresql://someone:{SECRET}@host:port/study", "the URL of the ledger cannot be read"),
+        (f"postgresql://someone:{SECRET}@host:port/study", "the URL of the call log cannot be read"),
         ("mysql://host/study", r"a file or a database postgresql.* URL of 'mysql'"),
     ):  # fmt: skip
         with pytest.raises(LedgerError, match=what) as caught:

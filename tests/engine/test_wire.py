@@ -174,7 +174,7 @@ def test_every_failure_is_one_line_that_says_what_to_do():
     page = StatusError(500, "<html><body>Oops", {"content-type": "text/html"})
     for exc, said, retryable in (
         (TimeoutError(), "no reply from https://api.acme.test/v1 within 5 s", True),
-        (ConnectionRefusedError(111, "Connection refused"), "no connection to .*see that the network is there", True),
+        (ConnectionRefusedError(111, "Connection refused"), "no connection to .*check the network connection", True),
         (ConnectionResetError(104, "reset"), "broke off its answer", True),
         (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), "is not trusted", False),
         (TypeError(f"unexpected argument {KEY}"), r"failed with TypeError \(unexpected argument \[key\]", False),
@@ -243,6 +243,7 @@ def test_keys_are_not_repeated_and_what_is_an_address_a_count_or_a_word_and_what
         found = printable(said, [Secret(KEY)])
         assert "[key]" in found
         assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
+    assert set(printable(f"{'k' * 119}9" * 40, [Secret(f"{'k' * 119}9")])) <= set("[key].")  # nor is a part of one
     assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
     assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
     assert KEY not in repr(AT)

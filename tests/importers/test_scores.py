@@ -90,7 +90,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD, (*GOOD[0][:3], 5)])],
      f"{HEAD},family,trial"), SCALE, ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"]),
     "scores that tell no scale": (text(GOOD), (),
-     ["score: scores run from 3 to 5, which does not tell the scale; declare it, as in --scale 1..5"]),
+     ["score: scores run from 3 to 5, which does not determine the scale; declare it, as in --scale 1..5"]),
     "labels of more than two kinds": (text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
      ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"]),
     "decimal commas, in lines as an editor counts them": (
@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     "no verdict that can be read": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (),
      ["winner: no verdict of 1 can be read (zebra 1)"]),
     "winners of 0 and 1": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,0\nr,a,b,j,1\n", (),
-     ["winner: 0 and 1 alone do not tell who won; write A, B and tie, or names"]),
+     ["winner: 0 and 1 alone do not say who won; write A, B and tie, or names"]),
     "winners in several columns": ("id,model_a,model_b,winner_model_a,winner_tie\nq,a,b,1,0\n", ("--judges", "people"),
      ["header: no column is the winner", "say which with --map winner=COLUMN"]),
     "rows of other lengths": (f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,

@@ -316,6 +316,11 @@ def test_judges_as_a_sample(biased, make, study):
     for m, _, pair, _ in pairs_in(both, "judges.contrast", dimension="risk"):
         assert (m.n, abs(m.value)) == (3, pytest.approx(abs(others[pair].value)))
         assert m.detail["p"] == pytest.approx(others[pair].detail["p"])
+    # Judges that agree exactly have a sign test over families where their clusters do not vary more, and no interval.
+    same = [replace(j, scores=next(k.scores for k in judgments if k.trajectory == j.trajectory)) for j in judgments]
+    items = named(run((decisions, same), study())[1], "judges.contrast")
+    assert all(m.value is not None and m.detail["p"] >= 0.25 for m in items)
+    assert {m.low for m in items if m.detail["p"] == 0.25} == {None}
 
 
 def test_dimensions_that_judges_tell_apart(biased, make, study):

@@ -418,7 +418,7 @@ def test_shared_draws_move_all_dimensions_together(study):
 
 @pytest.mark.parametrize(("parts", "message"), [
     ({"composers": ()}, r"composers: at least one is needed \(got 0\)"),
-    ({"panel": (mt.Panelist("a", "x"), mt.Panelist("a", "y"))}, "panel: each needs a name of its own"),
+    ({"panel": (mt.Panelist("a", "x"), mt.Panelist("a", "y"))}, "panel: each needs a unique name"),
     ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"), ({"cycles": -1}, "cycles"),
     ({"residual": mt.Spread(-0.1)}, r"residual.sd: must be finite and at least 0 \(got -0.1\)"),
     ({"cycle": mt.Spread(0.1, 1.5)}, "cycle.correlation: must lie in 0..1"),

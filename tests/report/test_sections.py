@@ -235,20 +235,9 @@ def test_groups_cover_every_unsupported_claim_once():
         assert sum(group.covers for group in withheld_groups(book(run))) == len(withheld)
 
 
-def test_a_pair_that_cannot_be_tested_is_said_to_be_so():
-    more = {"pair_state": "cannot-be-tested", "p": 1.0, "p_adjusted": 1.0}
-    claim = unsupported("Otter", "Badger", standing="not tested", **more)
-    labels = {"dimension": AGGREGATE, "high": "Otter", "low": "Badger"}
-    state = "cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance)"
-    found = runs.measured("contrast", labels, None, n=0, state=state, detail={"clusters": 2})
-    index = book(verdicts=(claim,), measurements=(found,))
-    assert whys(index) == [f"The pair {state}. "]
-    assert index.untestable == "This study cannot rank agents: 2 clusters."
-
-
 @pytest.mark.parametrize(
     ("share", "dimensions", "level"),
-    [(0.8, ("risk_fit", "sizing"), ".04"), (0.5, ("risk_fit", "sizing"), ".025"), (0.8, ("risk_fit",), ".05")],
+    [(0.8, ("risk_fit", "sizing"), ".04"), (0.5, ("risk_fit", "sizing"), ".025"), (0.8, ("risk_fit",), ".04")],
 )
 def test_a_pair_that_is_not_resolved_gives_its_p_and_the_level_that_it_misses(share, dimensions, level):
     more = {"standing": "tie-class", "p": 0.02, "p_adjusted": 0.06}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from made_records import STUDY, generic_records
 
 from assaymark.cli import main
+from assaymark.engine import Ledger
 from assaymark.workflow import DECISIONS, RunFolder, Store, store_records
 
 
@@ -62,7 +63,7 @@ def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp
          ["Did you mean 'risk_alignment'?", "unknown agent 'momentun'"]),
         ([('name = "v1.0"', 'name = "v1.00"')], ["Did you mean 'v1.0'?"]),
         ([('name = "reader"', 'name = "auditor"'), ("trials = 2", "trials = 0"), ("publish = 0.4", "publsh = 0.5")],
-         ["3 problems", "judges: each needs a name of its own (got auditor more than once)"]),
+         ["3 problems", "judges: each needs a unique name (got auditor more than once)"]),
         # what could only fail after the lock
         ([("reference/auditor", "reference/audtor"), (READER, f"{READER}\nargs = {{bogus = 3}}"),
           ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}')],
@@ -133,6 +134,8 @@ def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_p
     capsys.readouterr()
     (data / "decisions.csv").write_text((data / "decisions.csv").read_text().replace("rose", "fell"))
     assert "locked on other records" in refused(*bringing)
+    with Ledger.open(out / "ledger.db") as ledger:  # their bytes are not kept either
+        assert {ledger.get_object(one.sha256).count(b"fell") for one in ledger.sources()} == {0}
 
 
 def test_a_failed_import_leaves_nothing(tmp_path, refused):

@@ -149,7 +149,7 @@ def test_a_ledger_of_a_newer_version_or_copied_in_part(begun, capsys):
     for command in commands(begun):
         assert main(command) == 1
         err = one_line(capsys)
-        assert "is a ledger of schema '2' where this version reads '1'" in err
+        assert "is a call log of schema '2' where this version reads '1'" in err
         assert "use the version of assaymark that wrote it, or start a new run folder" in err
 
 

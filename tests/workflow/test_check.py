@@ -30,7 +30,7 @@ import assaymark
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.records import canonical_json
-from assaymark.workflow import RunFolder, open_checked
+from assaymark.workflow import RunFolder, open_checked, study_toml
 
 Row = dict[str, Any]
 
@@ -185,7 +185,7 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
     some = [{**row, "agent_a": min(row["agent_a"], row["agent_b"]), "agent_b": max(row["agent_a"], row["agent_b"])}
             for row in shown]  # fmt: skip
     assert next(line for line in assaymark.check(some).read.left if "position bias is not measured" in line).endswith(
-        "shown first: ash 100\N{NO-BREAK SPACE}%, birch 50\N{NO-BREAK SPACE}%, cedar 0\N{NO-BREAK SPACE}%"
+        "named first: ash 100\N{NO-BREAK SPACE}%, birch 50\N{NO-BREAK SPACE}%, cedar 0\N{NO-BREAK SPACE}%"
     )
     orders = assaymark.check(twice).read.orders
     assert all(assaymark.check(one).read.orders == orders for one in (ordered, shown, slots, places, texts))
@@ -213,14 +213,14 @@ def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
 
 
 @pytest.mark.parametrize(("values", "told"), [
-    ([2, 5], "from 2 to 5, which does not tell the scale; declare it, as in --scale 1..5"),
-    ([1, 2, 6], "from 1 to 6, which does not tell the scale; declare it, as in --scale 1..7"),
-    ([0, 5], "from 0 to 5, which does not tell the scale; declare it, as in --scale 0..10"),
-    ([0.2, 0.9], "from 0.2 to 0.9, which does not tell the scale; declare it, as in --scale 0..1"),
-    ([0, 0.5, 1], "from 0 to 1, which does not tell the scale; declare it, as in --scale 0..1"),
-    ([-2, 2], "from -2 to 2, which does not tell the scale; declare it, as in --scale -2..2"),
-    ([1, 250], "from 1 to 250, which does not tell the scale; declare it, as in --scale 1..250"),
-    ([10.5, 90.25], "from 10.5 to 90.25, which does not tell the scale; declare it, as in --scale 0..100"),
+    ([2, 5], "from 2 to 5, which does not determine the scale; declare it, as in --scale 1..5"),
+    ([1, 2, 6], "from 1 to 6, which does not determine the scale; declare it, as in --scale 1..7"),
+    ([0, 5], "from 0 to 5, which does not determine the scale; declare it, as in --scale 0..10"),
+    ([0.2, 0.9], "from 0.2 to 0.9, which does not determine the scale; declare it, as in --scale 0..1"),
+    ([0, 0.5, 1], "from 0 to 1, which does not determine the scale; declare it, as in --scale 0..1"),
+    ([-2, 2], "from -2 to 2, which does not determine the scale; declare it, as in --scale -2..2"),
+    ([1, 250], "from 1 to 250, which does not determine the scale; declare it, as in --scale 1..250"),
+    ([10.5, 90.25], "from 10.5 to 90.25, which does not determine the scale; declare it, as in --scale 0..100"),
 ])  # fmt: skip
 def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
     rows = [{**row, "score": values[k % len(values)]} for k, row in enumerate(rows_of(items=3))]
@@ -354,6 +354,8 @@ def test_nothing_is_dropped_without_a_line(tmp_path, capsys):
         assert any(told in " ".join(line.split()) for line in lines), (told, lines)
         assert told in said
     assert "1 column not used: note" in said
+    again = [*rows_of(), *({**row, "score": 6 - row["score"]} for row in rows_of())]
+    assert "48 scores of claude-3, gpt-4o not used: repetition" in assaymark.check(again, scale=(1, 5)).read.left[0]
 
 
 def test_every_choice_is_on_the_record_and_criteria_that_lack_scores_are_said():
@@ -424,10 +426,10 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     path = written(tmp_path / "s.csv", rows_of())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine.txt").write_text("mine")
-    assert "run holds other files; give the table a folder of its own (--out)" in ran(
+    assert "run holds other files; give the table its own folder (--out)" in ran(
         "check", path, "--scale", "1..5", "--out", tmp_path / "run", status=1
     )
-    assert "run holds other files; give the demonstration a folder of its own (--out)" in ran(
+    assert "run holds other files; give the demonstration its own folder (--out)" in ran(
         "demo", "--out", tmp_path / "run", status=1
     )
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
@@ -439,7 +441,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, ran, monkeypatch):
     out.mkdir()
     (out / "check.json").write_text("{}")
     assert main(["check", str(path), "--scale", "1..5", "--out", str(out)]) == 0, "it takes up what a kill left"
-    own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
+    own, step = "other files; give the run its own folder (--out)", "which has no such step; run: assaymark report"
     for words, told in (
         (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
         (["check"], "is a run folder, not a table"),
@@ -686,18 +688,34 @@ def test_hostile_names_stay_text_on_every_page_and_in_the_terminal(tmp_path, cap
     assert document["read"]["clusters"] == 4
 
 
-def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, ran):
+def test_one_claimed_dimension_of_several_is_tested_by_its_own_differences(tmp_path):
+    """Not by those of the overall score, with which it is the same thing only if there is no other dimension."""
+    rows = [row | {"clear": row["score"], "right": 3 + (n // 2 + n) % 2} for n, row in enumerate(rows_of(items=12))]
+    plan = assaymark.check(rows, dimensions="clear,right", scale=(1, 5)).study
+    plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": ("aggregate", "right")})})
+    (tmp_path / "plan.toml").write_text(study_toml(plan))
+    found = assaymark.check(rows, dimensions="clear,right", study=tmp_path / "plan.toml").claims
+    pairs = [one for one in found if one.claim.id.startswith("above[dimension=right")]
+    assert len(pairs) == 3
+    assert all(one.p_adjusted >= one.p > 0.3 for one in pairs)
+
+
+def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, ran, monkeypatch):
     found = product(range(9), (("a", 1), ("b", 3), ("c", 4), ("d", 5)), ("gpt-4o", "claude-3"))
     rows = [{"item": item, "agent": agent, "judge": judge, "score": score} for item, (agent, score), judge in found]
     text = " ".join(ran("check", written(tmp_path / "s.csv", rows), "--out", tmp_path / "run").split())
     assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
     assert "5.00 (no interval)" in text
     assert "judges agree on every answer; copies of one count as several: claude-3 and gpt-4o" in text
+    assert "claude-3 and gpt-4o gave equal scores to every answer; copies of one judge count as several" in text
     assert "too close" not in text, "all pairs are ranked"
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
     assert "range of the judges; no ranking on it was tested" in pages
     assert "Of 6 significant differences on the overall score, none was tested for own families and length." in pages
+    monkeypatch.setattr("assaymark.workflow.score_files._PAIRS", 12)  # room for two certificates of six pairs
+    assaymark.check(rows, out=tmp_path / "few")
+    assert len([*(tmp_path / "few" / "certificates").iterdir()]) == 2
 
 
 def test_a_small_table_is_said_on_about_one_screen(tmp_path, ran):

@@ -77,14 +77,6 @@ def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(m
     assert "a package that assaymark needs is missing" in err
 
 
-def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, ran):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("assaymark.cli.app", stop)
-    assert "run the same command again" in ran("demo", status=130)
-
-
 # --- the help of each command -----------------------------------------------------------------------------------------
 
 

@@ -36,8 +36,7 @@ def asked(n, model="paid/one"):
 class Paid:
     """A model that costs 0.011 USD a call at the prices above."""
 
-    def __init__(self):
-        self.asked = 0
+    asked = 0
 
     async def complete(self, _call):
         self.asked += 1
@@ -53,9 +52,7 @@ def prices(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    where = workflow.RunFolder(tmp_path / "run")
-    where.path.mkdir()
-    return where
+    return workflow.RunFolder(tmp_path)
 
 
 def put(folder, calls, models):

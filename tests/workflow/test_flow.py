@@ -28,7 +28,7 @@ from assaymark import workflow
 from assaymark.claims import kind_of
 from assaymark.cli import main
 from assaymark.records import Claim, parse, to_json
-from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
+from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, RunFolder, Store
 
 SETTLED = ("judgments", "anchor", "probe", "evidence", "verdicts")
 TIMED = ("decisions", "measurements")
@@ -67,18 +67,6 @@ def ends_as(folder: Path, own_run: Path) -> None:
     assert untraced(lambda: main(["run", str(OWN), "--out", str(folder)])) == 0
     assert findings(folder) == findings(own_run)
     assert asked(folder, "sum(outcome = 'replied') - count(distinct case when outcome = 'replied' then key end)") == 0
-
-
-def test_the_demo_ends_in_everything_the_layout_promises(demo):
-    # Tests in other processes read this run at the same time, which SQLite shows by two files beside its own.
-    names = {path.name for path in demo.iterdir()} - {"objects", "ledger.db.lock", "ledger.db-shm", "ledger.db-wal"}
-    files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json", "SHA256SUMS"}
-    assert names == files | {"tables", "certificates", "datasheets", "report"}
-    tables = {path.stem for path in (demo / "tables").glob("*.parquet")}
-    seen, given = {"contexts", "cycles", "decisions", "outcomes"}, {"judgments", "anchor", "evidence", "points"}
-    assert tables - {"probe"} == seen | given | {"measurements", "verdicts"}
-    assert (demo / "report" / "index.html").stat().st_size < 200_000
-    assert (demo / "plan.toml").read_bytes() == (Path(workflow.__file__).parent / "demo.toml").read_bytes()
 
 
 def test_verdicts_of_every_level_are_said_in_full_and_follow_the_published_schema(demo):
@@ -149,6 +137,12 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, refused, capsy
         assert {path.name for path in (own / "tables").iterdir()} == there
         assert "page:" in capsys.readouterr().out
     assert (own / "report" / "index.html").is_file()
+    store = Store(RunFolder(own))
+    store.write(EVIDENCE, store.read(EVIDENCE)[:-1], {})
+    assert "newer than its measurements; run: assaymark measure" in refused("claim", own)
+    assert main(["measure", str(own)]) == 0
+    for words in (("report", own), ("plan-calls", own, "--budget", "9")):
+        assert "newer than its verdicts; run: assaymark claim" in refused(*words)
 
 
 def test_the_verbs_one_by_one_end_where_run_ends_and_no_key_is_ever_written(own_run, tmp_path, monkeypatch, capsys):

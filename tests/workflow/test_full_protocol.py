@@ -109,7 +109,7 @@ def test_a_plan_that_names_what_is_not_there_or_contradicts_itself(imported, tmp
     text = study(path, people=True).read_text()
     for old, new, says in (
         ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
-        ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
+        ('name = "outsider"', 'name = "reader"', "a unique name (got reader"),
         ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
         ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
         ('"honest", "cell_a"', '"cell_a"', "must name honest"),

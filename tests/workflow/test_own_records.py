@@ -136,7 +136,7 @@ def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_pat
         ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
         ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
         ("seed = 3", 'source = "bars.csv"', "bars from a file need a window for every regime"),
-        ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
+        ('name = "two"', 'name = "one"', "each agent needs a unique name (got one more than once)"),
         (EQUAL, 'model = "http/127.0.0.1:9/x", seed = 1', "agents.1.seed: is not sent"),
         ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
         (STUDY[STUDY.index("[substrate]") :], "", "with both [[agents]] and [substrate], or has neither"),

@@ -83,8 +83,6 @@ NUMBERS = [
     ("Alder and Birch score within 5 % of each other.", "-"),
     ("Cedar scores 0.46 above Alder.", "x"),
     ("Cedar scores 0.92 above Alder.", "!"),
-    ("Alder scores 0.92 below Cedar.", "!"),
-    ("Cedar is 0.92 ahead of Alder.", "!"),
     ("Cedar scores 3 above Alder.", "!"),
     ("Cedar is ahead of Alder by -0.46.", "!"),
     ("Alder scores below Cedar (−0.46).", "x"),
@@ -96,12 +94,12 @@ NUMBERS = [
     ("Cedar beats Alder, p = 3.1e-4.", "x"),
     ("Cedar beats Alder (p < 10^-6).", "!"),
     ("Cedar significantly outperforms Alder (p > .5).", "!"),
-    ("Cedar beats Alder by less than 0.1.", "?"),
+    ("Cedar beats Alder by less than 0.1.", "!"),
     ("Cedar beats Alder, with the gap standing at 0.92.", "?"),
     ("Cedar beats Alder (p = 3·10⁻⁴).", "x"),
     ("Cedar beats Alder (p = tiny).", "?"),
     ("Alder does not beat Cedar by 0.3.", "?"),
-    ("Cedar leads Alder (0.90 against 0.32).", "x"),
+    ("Cedar leads Alder (0.90 against 0.32).", "?"),
 ]
 
 
@@ -129,7 +127,7 @@ def test_differences_margins_p_values_and_counts_are_checked_or_said_not_to_be(r
 
 DOCUMENTS = [
     ("Alder is our new agent. It beats Cedar.", "!"),
-    ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
+    ("**Cedar** [beats](https://a.b/alder) `alder`. **Cedar** beats `birch` by `0.9` points.", "x!"),
     ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
     ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"),
     ("> Cedar beats\n> Alder.", "x"),
@@ -152,8 +150,9 @@ def test_documents_are_read_in_their_form(runs):
     assert [(one.finding.mark, one.line, one.column) for one in found] == [("x", 1, 4), ("!", 1, 45)]
     assert "<b>beats</b>" in fixed
     paper = "\\section{Cedar}\nCedar \\textbf{beats} Alder~\\cite{birch}. % cedar beats dogwood\n\nDogwood is last."
+    paper += " Cedar beats alder ($\\Delta = 0.9$)."
     found, fixed = read(paper, runs["demo"], "latex")
-    assert [(one.finding.mark, one.line) for one in found] == [("x", 2), ("/", 4)]
+    assert [(one.finding.mark, one.line) for one in found] == [("x", 2), ("/", 4), ("!", 4)]
     assert r"82.5 \% of the rationales" in fixed
     assert [form_of(name) for name in ("README", "a.HTM", "b.tex", "c.md")] == ["text", "html", "latex", "markdown"]
 

@@ -94,8 +94,8 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, refused):
         ({"last": "2020-01-01"}, "first must not be later than last"),
         ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
         ({"model": "reference/nobody"}, "agents.one.model: unknown model 'reference/nobody'"),
-        ({"prompt": ""}, "one prompt or a strategy each"),
-        ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or a strategy each"),
+        ({"prompt": ""}, "one prompt or one strategy each"),
+        ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or one strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
         ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere contains no market snapshot"),
@@ -132,7 +132,7 @@ def test_every_problem_of_the_file_its_models_and_its_market_is_named_at_once(tm
     text += JUDGE.format("sway", "j", "reference/season-reader", "args = {preference = 15, halo = 1}")
     found = problems(tmp_path, text)
     assert (len(found), {where for where, _ in found}) == (4, {"agents.one.args", "panel.odd.model", "panel.sway.args"})
-    told = "reference/auditor cannot read whole records; reference models that can"
+    told = "reference/auditor cannot read whole records; built-in models that can"
     assert dict(found)["panel.odd.model"].startswith(told)
 
 

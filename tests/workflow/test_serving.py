@@ -220,10 +220,12 @@ def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_g
 
 def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, sheets, tmp_path, ran):
     (tmp_path / "empty").mkdir()
-    site, locked = tmp_path / "site", tmp_path / "locked"
+    site, locked, loop = tmp_path / "site", tmp_path / "locked", tmp_path / "loop"
+    loop.symlink_to(loop)
+    wrong = (own_run, own_run, tmp_path / "empty", loop, own_run / "plan.toml")
     with pytest.raises(InputError) as caught:
-        join_runs([RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], site)
-    for what in ("is named twice", "is not a run folder", "does not exist"):
+        join_runs(list(map(RunFolder, wrong)), site)
+    for what in ("is named twice", "empty: is not a run folder", "loop: does not exist", "toml: is not a run folder"):
         assert what in str(caught.value)
     locked.mkdir()
     for name in ("plan.toml", "study.lock"):

@@ -41,7 +41,7 @@ def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, refu
         ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
         ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
         ("canary-77 no url", "is not the URL of a database"),
-        ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
+        ("mysql://me@127.0.0.1:1/x", "a call log is a file or a database postgresql"),
     ):
         err = refused("run", STUDY, "--out", tmp_path / "run", "--ledger", url)
         assert message in err
@@ -58,7 +58,7 @@ def test_a_database_that_does_not_answer_is_one_line_and_leaves_no_folder(tmp_pa
 
 def test_a_folder_with_a_ledger_keeps_it_and_a_named_database_is_where_it_is(own_run, tmp_path, refused):
     err = refused("run", STUDY, "--out", own_run, "--ledger", NOWHERE)
-    assert "has its ledger elsewhere already" in err
+    assert "has its call log elsewhere already" in err
     assert RunFolder(own_run).ledger == own_run / "ledger.db"
     (tmp_path / "ledger.url").write_text(f"{NOWHERE}\n")
     folder = RunFolder(tmp_path)
@@ -158,6 +158,6 @@ def test_a_note_that_was_damaged_is_not_read(database):
             connection.execute(sa.text("update meta set value = replace(value, 'c', 'd') where name = 'note manner'"))
         engine.dispose()
         for read in (partial(ledger.notes.get, "manner"), ledger.verify):
-            with pytest.raises(LedgerError, match="the note 'manner' of the ledger is damaged"):
+            with pytest.raises(LedgerError, match="the note 'manner' of the call log is damaged"):
                 read()
     assert found == 1

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -101,24 +100,17 @@ class Terminal:
         return more != b""
 
 
-def stop(terminal: Terminal, how: str) -> None:
-    if how == "Ctrl-C":
-        terminal.press(CTRL_C)
-    else:
-        terminal.process.send_signal(signal.SIGTERM)
-
-
 QUESTIONS = ("bench", "qa", "--model", "reference/portbench-steady", "--per-template", "2", "--out")
 """Asks 18 questions."""
 
 
 @pytest.mark.usefixtures("few_questions")
-@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
-def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_path, ran, how):
+@pytest.mark.parametrize("stop", [lambda one: one.press(CTRL_C), lambda one: one.process.terminate()])
+def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_path, ran, stop):
     run = tmp_path / "run"
     with Terminal(*QUESTIONS, run, quick=5, slow_s=1.5) as terminal:
         terminal.until(" of 18")  # on a terminal there is progress
-        stop(terminal, how)
+        stop(terminal)
         assert terminal.ended() == 130
         assert terminal.left(10) == []
     told = re.search(r"assaymark: stopped: (\d+) of 18 calls are answered and kept in ", terminal.shown)

@@ -127,7 +127,7 @@ def test_a_run_made_before_anything_was_anchored_or_anybody_asked_says_so(run, i
     (run / "tables" / "evidence.parquet").write_bytes(b"")
     verify(run, capsys, 1)
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    assert "study.lock: the ledger does not have it: no call was made under it yet" in verify(imported, capsys)
+    assert "study.lock: the call log does not have it: no call was made under it yet" in verify(imported, capsys)
 
 
 def test_of_a_ledger_new_rows_of_a_killed_run_are_no_difference_and_a_ledger_that_is_gone_is(run, capsys):
@@ -138,9 +138,11 @@ def test_of_a_ledger_new_rows_of_a_killed_run_are_no_difference_and_a_ledger_tha
         ledger.plan([call(3)])
     assert verify_run(RunFolder(run)).notes == ()
     (run / "ledger.db").write_bytes(b"something else")
-    assert "DIFFERS ledger.db: is not a ledger" in verify(run, capsys, 1)
+    assert "DIFFERS ledger.db: is not a call log" in verify(run, capsys, 1)
     (run / "ledger.db").unlink()
     assert "ledger.db: is gone; the replies behind judgments are in it" in differing(run)
+    (run / "tables" / "manifest.json").unlink()
+    assert differing(run)[-1].startswith("tables/manifest.json: is gone, and with it the digests of the tables")
 
 
 READ = """

@@ -245,7 +245,7 @@ def test_a_plan_that_can_order_nobody_goes_on_too(tmp_path):
 
 def test_a_run_of_version_1_can_be_verified(old, capsys):
     out = told(["verify", old], capsys, 0)
-    assert "the ledger does not have it: no call was made under it yet, or it was made by an earlier version" in out
+    assert "the call log does not have it: no call was made under it yet, or it was made by an earlier version" in out
     (old / "tables" / "judgments.parquet").write_bytes(b"")
     assert main(["verify", str(old)]) == 1
     assert "DIFFERS  tables/judgments.parquet: is damaged" in capsys.readouterr().out

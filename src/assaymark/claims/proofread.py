@@ -6,24 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
 from assaymark.claims.messages import ends_words, interval_words, listing, measure_words, number, p_words, signed
 from assaymark.claims.sentences import (
-    LIKE,
     LONGEST,
     NUMERALS,
+    TABLE,
     ParsedSentence,
     Relation,
     RunNames,
-    likeness,
-    name_key,
+    pattern,
     read_sentence,
-    sentence_form,
 )
-from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose
@@ -31,12 +29,7 @@ from assaymark.text import prose
 Mark = Literal["x", "/", "-", "!", "?"]
 """Supported (x), only with its condition (/), not supported (-), contradicted (!), undecided or unreadable (?)."""
 
-COUNTS: Final = ("judges", "agents", "decisions", "clusters", "dimensions", "cycles")
-"""Counts of a run that a text may quote."""
-
-_HEADS: Final[Mapping[str, Literal["above", "first", "level"]]] = {
-    "above": "above", "first": "first", "within": "level",
-}  # fmt: skip
+HEADS: Final[Mapping[str, Literal["above", "first", "level"]]] = {"above": "above", "first": "first", "within": "level"}
 WORST: Final[tuple[Mark, ...]] = ("!", "-", "/", "?", "x")
 MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-claim": "-"}
 """The mark of each level."""
@@ -72,10 +65,7 @@ def _supported(*verdicts: Verdict) -> Ruling:
     return min((MARKS[verdict.publication_level] for verdict in verdicts), key=WORST.index), "", verdicts
 
 
-def _against(verdict: Verdict) -> Ruling:
-    return "!", "the run supports the opposite", (verdict,)
-
-
+_OPPOSITE: Final = "the run supports the opposite"
 _OPEN: Final[Ruling] = ("x", "", ())  # the sentence says that no order is shown, and none is
 
 
@@ -93,7 +83,7 @@ class RunVerdicts:
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, frozenset[str]], Verdict]:
         claims = ((verdict.claim.id.partition("[")[0], verdict.claim, verdict) for verdict in self.verdicts)
-        orders = ((head, claim, verdict) for head, claim, verdict in claims if head in _HEADS)
+        orders = ((head, claim, verdict) for head, claim, verdict in claims if head in HEADS)
         return {(head, claim.dimension, frozenset(claim.subjects)): verdict for head, claim, verdict in orders}
 
     @cached_property
@@ -102,14 +92,14 @@ class RunVerdicts:
         return {
             statement_key(verdict.claim.statement): verdict
             for verdict in self.verdicts
-            if verdict.publication_level != "no-claim" or verdict.claim.id.partition("[")[0] not in _HEADS
+            if verdict.publication_level != "no-claim" or verdict.claim.id.partition("[")[0] not in HEADS
         }
 
     @cached_property
     def forms(self) -> tuple[tuple[list[str], Verdict], ...]:
         """Verdicts on anything but orders of agents, each with the form of its statement."""
-        others = (one for one in self.verdicts if one.claim.id.partition("[")[0] not in _HEADS)
-        return tuple((sentence_form(one.claim.statement, self.names), one) for one in others)
+        others = (one for one in self.verdicts if one.claim.id.partition("[")[0] not in HEADS)
+        return tuple((_sentence_form(one.claim.statement, self.names), one) for one in others)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -176,9 +166,14 @@ class RunVerdicts:
             each = [self._above(*pair, score, stance) for pair in product(agents, rest)]
         elif relation.kind == "rank":
             each = [self._rank(agent, relation.rank, score, stance) for agent in agents]
-        else:
-            rule = self._first if relation.kind == "first" else self._last
-            each = [rule(agent, score, stance) for agent in agents]
+        elif relation.kind == "first":
+            each = [self._first(agent, score, stance) for agent in agents]
+        else:  # last
+            around = [(agent, *self._neighbours(agent, score)) for agent in agents]
+            each = [
+                self._weigh(stance, above if len(above) == len(others) else [], below[:1], None, (agent,), score)
+                for agent, others, above, below in around
+            ]
         mark, reason, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
         return mark, reason, _distinct(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
@@ -189,12 +184,18 @@ class RunVerdicts:
         """Rule on a relation from the supported verdicts that state the ``same`` and the ``opposite``, if any."""
         found, other = ([verdict for verdict in some if verdict is not None] for some in (same, opposite))
         if stance == "not shown":
-            return _against(found[0]) if found else _OPEN
+            return ("!", _OPPOSITE, (found[0],)) if found else _OPEN
         if stance == "denied":
             found, other = other, found
         if found:
             return _supported(*found)
-        return _against(other[0]) if other else self._undecided(tested, agents, score)
+        if other:
+            return "!", _OPPOSITE, (other[0],)
+        if tested is not None:
+            return "-", rejection_reason(tested), ()
+        if any(verdict.claim.dimension == score for verdict in self.verdicts):
+            return "-", f"the rankings that this needs on {self.words(score)} are not all supported", ()
+        return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -223,10 +224,6 @@ class RunVerdicts:
             opposite = [next(winners, verdict) for verdict in ahead[:1]]
         return self._weigh(stance, same if first is None else [first], opposite, own_verdict, (agent,), score)
 
-    def _last(self, agent: str, score: str, stance: str) -> Ruling:
-        others, above, below = self._neighbours(agent, score)
-        return self._weigh(stance, above if len(above) == len(others) else [], below[:1], None, (agent,), score)
-
     def _rank(self, agent: str, rank: int, score: str, stance: str) -> Ruling:
         best, worst = self.ranks.get(score, {}).get(agent, (1, len(self.names.agents)))
         pairs = [pair for other in self.names.agents if other != agent for pair in ((other, agent), (agent, other))]
@@ -239,13 +236,6 @@ class RunVerdicts:
         if best == worst:
             return ("!", span, by[:1]) if stance == "denied" else _supported(*by)
         return "-", span, ()
-
-    def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
-        if verdict is not None:
-            return "-", rejection_reason(verdict), ()
-        if any(verdict.claim.dimension == score for verdict in self.verdicts):
-            return "-", f"the rankings that this needs on {self.words(score)} are not all supported", ()
-        return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
     # --- the nearest sentence ---
 
@@ -278,6 +268,20 @@ class RunVerdicts:
         _, above, below = self._neighbours(agents[0], score)
         return above or below if relation.kind == "last" else below or above
 
+    def check_level(self, agent: str, quoted: str, name: str) -> TextCheck | None:
+        """Check the score that a sentence gives an agent; None if this run has none for it."""
+        score, key = self.score(name), {"agent": agent}
+        ids = (measurement_id("score.effect", key | {"dimension": score}), measurement_id("season.total", key))
+        item = next((self.measurements[one] for one in ids if one in self.measurements), None)
+        if item is None or item.value is None:
+            return None
+        best, worst = self.ranks.get(score, {}).get(agent, (1, 0))
+        if best == worst:
+            words = f"{agent} scores {number(item.value)}{ends_words(item.low, item.high)} on {self.words(score)}"
+            return _compared(quoted, item, words)
+        found = _compared(quoted, item, f"{agent} cannot be ranked on {self.words(score)}")
+        return replace(found, mark="?", why=f"a score alone ranks nobody: {found.why}") if found.mark == "x" else found
+
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """Return the contrast of a supported order or level pair; of several, the one with the smallest difference."""
         others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
@@ -292,8 +296,8 @@ class RunVerdicts:
 
 
 def statement_key(text: str) -> str:
-    """Normalise a sentence: words only, case-folded."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    """Normalise a sentence: words and numbers only, case-folded."""
+    return " ".join(re.findall(r"-?\d+(?:[.,]\d+)*|\w+", text.casefold().replace("−", "-")))
 
 
 def claim_text(verdict: Verdict) -> str:
@@ -329,8 +333,14 @@ def proofread_sentence(
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
         return TextCheck(mark, rejection_reason(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     parsed = read_sentence(sentence, run.names, before)
-    if parsed is None:
-        return _reworded(sentence, run) or _numbers(sentence, run)
+    if parsed is None or not (parsed.relations or parsed.others or parsed.unclear):
+        levels = [] if parsed is None else [run.check_level(*level, parsed.scores[0]) for level in parsed.levels]
+        checks = [check for check in (*levels, *_numbers(sentence, run)) if check is not None]
+        found = _reworded(sentence, run) or min(checks, key=lambda check: WORST.index(check.mark), default=None)
+        if parsed is None or found is None or found.mark != "x":
+            return found
+        mark, reason = _rest(sentence, parsed, None, (found.mark, found.why), run)  # other numbers beside a score
+        return TextCheck(mark, reason, "number")
     wording = " ".join(run.words(score) for score in run.names.scores).casefold()
     if parsed.foreign and parsed.foreign.casefold() not in wording:
         return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
@@ -338,12 +348,12 @@ def proofread_sentence(
         if parsed.others:
             return _outsider(sentence, parsed.others, run)
         return TextCheck("?", f"cannot be read: {parsed.unclear}")
-    scores = [run.score(score) for score in parsed.scores]
-    ruled = [(relation, score, run.rule(relation, score)) for relation in parsed.relations for score in scores]
+    asked = ((relation, score) for relation in parsed.relations for score in relation.scores or parsed.scores)
+    ruled = [(relation, run.score(name), run.rule(relation, run.score(name))) for relation, name in asked]
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
     mark, reason = _mark(parsed, relation, score, ruling, run)
-    if mark in ("x", "/") and (differs := _wrong_size(sentence, run)):
-        mark, reason = "!", differs
+    if mark in ("x", "/"):
+        mark, reason = _rest(sentence, parsed, run.gap(relation, score), (mark, reason), run)
     if mark in ("x", "/"):
         by = _distinct(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
@@ -359,12 +369,6 @@ def proofread_sentence(
     return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
-_NOT_AHEAD: Final = re.compile(
-    r"n[’']t\b|\b(?:not|no|nor|never|neither|cannot|hardly|fail\w*|trail\w*|lag\w*|los[et]\w*|lower|less|fewer|worse|weaker|below|behind|"
-    r"under\w*)\b", re.I,
-)  # fmt: skip
-
-
 def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
     """Check a comparison with something that is no agent: a baseline that claims of the run name, or not in the run."""
     named = {agent for *_, agent in run.names.mentions(sentence)}
@@ -373,13 +377,12 @@ def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
         if one.claim.id.startswith(("beats[", "season.beats["))
         and named.issubset(one.claim.subjects) and statement_key(others) in statement_key(one.claim.statement)
     ]  # fmt: skip
-    if beats and _NOT_AHEAD.search(sentence):
+    if beats and pattern("not_ahead").search(sentence):
         return TextCheck("?", f"the run tests only whether an agent is ahead of {_quoted(others)}")
     if supported := [one for one in beats if one.publication_level != "no-claim"]:
         return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
-    return (
-        TextCheck("-", rejection_reason(beats[0])) if beats else TextCheck("?", f"{_quoted(others)} is not in this run")
-    )
+    mark, why = ("-", rejection_reason(beats[0])) if beats else ("?", f"{_quoted(others)} is not in this run")
+    return TextCheck(mark, why)  # type: ignore[arg-type]
 
 
 def _quoted(words: str) -> str:
@@ -392,10 +395,9 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
     if parsed.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(parsed.outcome)}"
-    stated = [f"{one:g}" for one in (parsed.gap, parsed.margin, parsed.p) if one is not None]
-    unread = [parsed.unread] if parsed.unread else stated if relation.stance != "asserted" else []
-    if mark == "x" and unread:
-        return "?", f"the number in {_quoted(unread[0])} was not checked"
+    stated = parsed.gap or next((f"{one:g}" for one in (parsed.margin, parsed.p) if one is not None), "")
+    if mark == "x" and (unread := parsed.unread or (relation.stance != "asserted" and stated)):
+        return "?", f"{_quoted(unread)} was not checked"
     if relation.stance != "asserted":
         return mark, reason
     if parsed.significant and mark == "-":
@@ -408,46 +410,84 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
         return mark, reason
     if parsed.p is not None and (wrong := _wrong_p(parsed.p, parsed.p_sign, relation, score, by, run)):
         return "!", wrong
-    if relation.kind in ("level", "differ"):
-        return _pair_sizes(parsed, relation, score, ruling, run)
-    if parsed.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
-        return "-", "significance was not tested in this run"
+    level = relation.kind in ("level", "differ")
     if parsed.share:
         return "-", f"the run measures differences in points; it cannot check {_quoted(parsed.share)}"
-    if parsed.sweeping:
+    untested = any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions)
+    if parsed.significant and untested and not level:
+        return "-", "significance was not tested in this run"
+    if parsed.sweeping and not level:
         clusters = f"{run.counts['clusters']} clusters" if "clusters" in run.counts else "records"
         return "-", f"the run covers its own {clusters}, not {_quoted(parsed.sweeping)}"
+    if parsed.margin is not None and relation.kind == "level":
+        tested = [float(match[1]) for verdict in by if (match := pattern("within").search(verdict.claim.statement))]
+        if tested and max(tested) > parsed.margin + 1e-9:
+            return "!", f"the number differs: they score within {max(tested):g} of each other"
     # A size refers to the pair that the sentence names, even if it says more about one of the two.
     named = [one for one in parsed.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
     gaps = [item for one in named if (item := run.gap(one, score)) is not None]
-    if parsed.margin is not None or (parsed.gap is not None and not gaps):
-        return ("?" if mark == "x" else mark), f"the number in {_quoted(stated[0])} was not checked"
-    if parsed.gap is not None:
-        item = min(gaps, key=lambda contrast: abs(abs(contrast.value or 0.0) - abs(parsed.gap or 0.0)))
-        reason = _size_words(item)
-        if not _inside(parsed.gap, item):
-            return "!", f"the number differs: {reason}"
+    bound = parsed.margin is not None and relation.kind != "level" and not parsed.gap
+    if bound or (parsed.gap and not gaps):
+        return ("?" if mark == "x" else mark), f"{_quoted(stated)} was not checked"
+    if parsed.gap:
+        gap, step = float(parsed.gap), _step(parsed.gap)
+        item = min(gaps, key=lambda contrast: abs(abs(contrast.value or 0.0) - abs(gap)))
+        value, reason = item.value or 0.0, _size_words(item)
+        low, high = sorted(value if end is None else end for end in (item.low, item.high))
+        # In the interval of the contrast, or its value rounded, in either direction if it names none
+        agrees = any(low <= one <= high or abs(one - value) <= step for one in ((gap, -gap) if level else (gap,)))
+        if parsed.gap_sign:
+            agrees = (abs(value) <= gap + step) if parsed.gap_sign == "<" else (abs(value) >= gap - step)
+        return (mark, reason) if agrees else ("!", f"the number differs: {reason}")
     return mark, reason
 
 
-def _step(number: float) -> float:
-    """Return half a unit of the last digit of a number as it is written."""
-    return 0.5 * 10.0 ** -len(f"{number:.9f}".rstrip("0").partition(".")[2])
+def _rest(
+    sentence: str, parsed: ParsedSentence, item: Measurement | None, ruling: tuple[Mark, str], run: RunVerdicts
+) -> tuple[Mark, str]:
+    """Check the other numbers of a supported comparison: an interval, scores, kappa, and sizes of the run."""
+    mark, reason = ruling
+    levels, agreement = [run.check_level(*one, parsed.scores[0]) for one in parsed.levels], _kappa(sentence, run)
+    wrong = [check.why for check in (*levels, agreement) if check is not None and check.mark == "!"]
+    wrong += filter(None, [_wrong_size(sentence, run)])
+    unread = [n for (_, n), check in zip(parsed.levels, levels, strict=True) if check is None]
+    rest = parsed.rest if agreement is None else pattern("kappa").sub(" ", parsed.rest)
+    if item is not None:
+        confidence, value = pattern("confidence").search(rest), item.value or 0.0
+        if confidence and float(confidence[1]) == 100 * (item.level or 0.95):
+            rest = rest.replace(confidence[0], " ")
+        for match in pattern("interval").finditer(rest):
+            ends, step = (float(match["low"]), float(match["high"])), _step(match["high"])
+            bounds = zip(ends, (item.low, item.high), strict=True)
+            agrees = all(end is not None and abs(n - end) <= step for n, end in bounds)
+            agrees = ends[0] - step <= value <= ends[1] + step if match["between"] else agrees
+            wrong += [] if agrees else [f"the number differs: {_size_words(item)}"]
+        rest = pattern("interval").sub(" ", rest)
+    sizes = {run.counts.get(noun, 0) for noun in ("decisions", "cycles", "clusters")}
+    sizes.add(run.counts.get("decisions", 0) // max(1, run.counts.get("agents", 1)))
+    for match in pattern("counted").finditer(rest):
+        known, size = run.counts.get(noun := TABLE["same"][match["noun"].lower()], 0), _size(match["n"])
+        if known == size or (noun in ("decisions", "cycles", "clusters") and size in sizes):
+            rest = rest.replace(match[0], " ")
+        elif 0 < known < size:
+            wrong.append(f"the number differs: {known:,} {match['noun']}")
+    unread += pattern("numeral").findall(rest)
+    unread += [one[0] for one in pattern("times").finditer(rest) if one["in"] and _size(one["n"]) not in sizes]
+    if wrong:
+        return "!", wrong[0]
+    return ("?" if mark == "x" else mark, f"{_quoted(unread[0])} was not checked") if unread else (mark, reason)
 
 
-def _inside(gap: float, item: Measurement) -> bool:
-    """True if a difference is in the interval of a contrast, up to rounding."""
-    low, high = sorted((item.value or 0.0) if end is None else end for end in (item.low, item.high))
-    return low - _step(gap) <= gap <= high + _step(gap)
+def _step(quoted: str) -> float:
+    """Return half a unit of the last digit of a number as it is written, and a little."""
+    return 0.5 * 10.0 ** -len(quoted.partition(".")[2]) + 1e-9
 
 
 def _size_words(item: Measurement) -> str:
     return f"the difference is {signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
 
 
-def _wrong_p(
-    p: float, sign: str, relation: Relation, score: str, by: Sequence[Verdict], run: RunVerdicts
-) -> str:  # fmt: skip
+def _wrong_p(p: float, sign: str, relation: Relation, score: str, by: Sequence[Verdict], run: RunVerdicts) -> str:
     """Return what a stated p-value should be; empty if it agrees, or is at most twice the adjusted one."""
     adjusted = [max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)]
     if relation.kind == "level":  # the test of the difference may be meant, too
@@ -459,78 +499,44 @@ def _wrong_p(
     elif sign in (">", ">>", "≥", "above", "over"):
         agrees = any(one >= p for one in adjusted)
     else:
-        agrees = any(one - _step(p) <= p <= 2 * one + _step(p) for one in adjusted)
+        step = _step(f"{p:.9f}".rstrip("0"))
+        agrees = any(one - step <= p <= 2 * one + step for one in adjusted)
     return "" if agrees else f"the number differs: adjusted {p_words(adjusted[0])}"
-
-
-_WITHIN: Final = re.compile(r"\bwithin (\d+(?:\.\d+)?)")
-
-
-def _pair_sizes(
-    parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling, run: RunVerdicts
-) -> tuple[Mark, str]:
-    """Check the margin and the difference, in either direction, that a sentence states of level or different agents."""
-    mark, reason, by = ruling
-    if parsed.margin is not None and relation.kind == "level":
-        if parsed.share:
-            return "-", f"the run measures differences in points; it cannot check {_quoted(parsed.share)}"
-        tested = [float(match[1]) for verdict in by if (match := _WITHIN.search(verdict.claim.statement))]
-        if tested and max(tested) > parsed.margin + 1e-9:
-            return "!", f"the number differs: they score within {max(tested):g} of each other"
-    item = run.gap(relation, score)
-    unread = parsed.margin if relation.kind == "differ" else parsed.gap if item is None else None
-    if unread is not None:
-        return ("?" if mark == "x" else mark), f"the number in {_quoted(f'{unread:g}')} was not checked"
-    if parsed.gap is not None and item is not None:
-        reason = _size_words(item)
-        if not (_inside(parsed.gap, item) or _inside(-parsed.gap, item)):
-            return "!", f"the number differs: {reason}"
-    return mark, reason
-
-
-_WORDS: Final = re.compile(r"[^\W_]+(?:\.\d+)?")
-_NEGATIVE: Final = frozenset(("no", "not", "never", "nothing", "without", "none", "hardly", "only"))
 
 
 def is_stated(condition: str, sentences: Sequence[str]) -> bool:
     """True if consecutive sentences have 60 % of the words of a condition, and a negation if it has one."""
-    words = _WORDS.findall(condition.casefold())
-    stems = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
-    negative = bool(_NEGATIVE.intersection(words))
-    for at in range(len(sentences)):
-        there = _WORDS.findall(" ".join(sentences[at : at + 1 + condition.count(". ")]).casefold())
-        enough = len(stems.intersection(map(_stem, there))) >= 0.6 * len(stems)
-        if enough and (not negative or _NEGATIVE.intersection(there)):
-            return True
-    return False
+    texts = (" ".join(sentences[at : at + 1 + condition.count(". ")]) for at in range(len(sentences)))
+    # Words of five letters and more without their endings
+    words, *each = (
+        re.findall(r"[^\W_]+(?:\.\d+)?", re.sub(r"\b(?=\w{5})(\w+?)(?:ing|ed|es|s)\b", r"\1", text.casefold()))
+        for text in (condition, *texts)
+    )
+    stems, negative = {word for word in words if len(word) > 3 or word[0].isdigit()}, pattern("negative").search
+    return any(
+        len(stems.intersection(there)) >= 0.6 * len(stems)
+        and (not negative(" ".join(words)) or negative(" ".join(there)) is not None)
+        for there in each
+    )
 
 
-def _stem(word: str) -> str:
-    return re.sub(r"(?:ing|ed|es|s)$", "", word) if len(word) > 4 else word
+_LIKE: Final = 0.85  # of the words, in order, that a sentence has in common with a claim of which it is a variant
 
 
-_KAPPA: Final = re.compile(
-    r"(?:\bkappa|κ|\bicc|\bintraclass correlation|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b"
-    r"(?:(?!least|above|below|over|under|cut|minimum|threshold|limit)[^.;?]){0,40}?"
-    r"(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%| needed| required)",
-    re.I,
-)
-_PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
-_SAME: Final = {
-    "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
-    "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
-}  # fmt: skip
-_SIZE: Final = rf"\d[\d,]{{0,9}}|{'|'.join(NUMERALS)}"
-_COUNTS_OR_SIZES: Final = re.compile(rf"(?<![\w-])(?:\d[\d.,]*\d|{_SIZE})\b", re.I)
-_COUNTED: Final = re.compile(rf"\b(?P<n>{_SIZE}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I)
-_THE: Final = "(?:the |these |our |all )?"
-_OF_THE_RUN: Final = re.compile(
-    rf"\b(?:panel|season) (?:of|has|had|with) (?P<a>{_SIZE}) judges\b|"
-    rf"\b(?:scores|grades|view|eyes|opinion) of {_THE}(?P<b>{_SIZE}) judges\b|"
-    rf"\b(?:first|last|lowest|highest|best) of {_THE}(?P<c>{_SIZE}) agents\b|"
-    rf"^{_THE}(?P<d>{_SIZE}) judges (?:have |had )?(?:graded|scored|rated|judged|assessed|read)\b",
-    re.I,
-)
+def _sentence_form(text: str, names: RunNames) -> list[str]:
+    """Return the words of a sentence, with one sign for every agent and another for every number."""
+    for start, end, _ in [*names.mentions(text)][::-1]:
+        text = f"{text[:start]}@{text[end:]}"
+    words = re.findall(r"@|[+-]?\d[\d.,]*(?=\W|$)|\w+(?:-\w+)*", text.replace("−", "-").casefold())
+    return ["#" if word[-1:] == "." or word[:1] in "+-0123456789" or word in NUMERALS else word for word in words]
+
+
+def _likeness(form: Sequence[str], words: Sequence[str]) -> float:
+    """Return the share of words that two forms have in common: in order, or of those of the sentence if it has six."""
+    common = (Counter(form) & Counter(words)).total()
+    if 2 * common < _LIKE * (len(form) + len(words)):  # no order makes it more
+        return common / len(words) if len(words) > 5 else 0.0
+    return SequenceMatcher(None, form, words, autojunk=False).ratio()
 
 
 def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
@@ -540,11 +546,11 @@ def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
     """
     if not run.forms or len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
-    words = sentence_form(sentence, run.names)
-    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `LIKE`
+    words = _sentence_form(sentence, run.names)
+    if sum(word in run.vocabulary for word in words) < 0.7 * len(words):  # too few for `_LIKE`
         return None
-    share, nearest = max(((likeness(form, words), one) for form, one in run.forms), key=lambda entry: entry[0])
-    if share < LIKE:
+    share, nearest = max(((_likeness(form, words), one) for form, one in run.forms), key=lambda entry: entry[0])
+    if share < _LIKE:
         return None
     named = {agent for *_, agent in run.names.mentions(sentence)}
     head, text = nearest.claim.id.partition("[")[0], sentence.casefold()
@@ -555,13 +561,13 @@ def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
         said = [label.partition("=")[::2] for label in labels.split(",") if "=" in label]
         where = all(value.casefold() in text for name, value in said if name in ("profile", "window", "baseline"))
         if kind == head and where and named == (set() if len(own) == len(run.names.agents) else own):
-            about.append((likeness(form, words), form, verdict))
+            about.append((_likeness(form, words), form, verdict))
     if not about:
         return TextCheck("?", "no claim of this run is in these words")
     _, form, verdict = max(about, key=lambda entry: entry[0])
     if verdict.publication_level == "no-claim":
         return TextCheck("-", rejection_reason(verdict), level="no-claim")
-    known, stated = (_COUNTS_OR_SIZES.findall(text) for text in (verdict.claim.statement, sentence))
+    known, stated = (pattern("any_number").findall(text) for text in (verdict.claim.statement, sentence))
     reason = f"the run supports “{claim_text(verdict)}”"
     differs = not Counter(words) - Counter(form) and Counter(stated) - Counter(known)
     if differs or (known[:1] == stated[:1] and form != words and any(other == words for other, _ in run.forms)):
@@ -570,18 +576,13 @@ def _reworded(sentence: str, run: RunVerdicts) -> TextCheck | None:
     return TextCheck("?", reason)
 
 
-_TIMES: Final = re.compile(
-    rf"\b(?P<n>{_SIZE}) (?P<noun>days|weeks|months|quarters|years|periods|windows|rounds)\b", re.I
-)
-
-
 def _size(text: str) -> int:
     return NUMERALS.get(text.lower()) or int(text.replace(",", ""))
 
 
 def _wrong_size(text: str, run: RunVerdicts) -> str:
     """Return the number of judges or agents that a sentence about the run should state; empty if it is right."""
-    for match in _OF_THE_RUN.finditer(text):
+    for match in pattern("of_the_run").finditer(text):
         noun = "agents" if match["c"] else "judges"
         about = match["d"] is None or next(run.names.mentions(text), None) is not None
         size = run.counts.get(noun)
@@ -590,136 +591,50 @@ def _wrong_size(text: str, run: RunVerdicts) -> str:
     return ""
 
 
-def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
-    """Check the agreement and the counts that a sentence quotes; None if it quotes none."""
+def _kappa(sentence: str, run: RunVerdicts) -> TextCheck | None:
+    """Check the agreement of the judges that a sentence quotes, if it quotes one."""
     text = sentence.replace("−", "-")
-    checks: list[TextCheck] = []
-    if sentence.rstrip("\"')*_”’ ").endswith("?"):
+    quoted = pattern("kappa").search(text)
+    if quoted is None or pattern("of_people").search(text):
         return None
-    if (quoted := _KAPPA.search(text)) and not _PEOPLE.search(text):
-        scores = [
-            score for score in run.names.scores if re.search(rf"\b{re.escape(score.replace('_', ' '))}\b", text, re.I)
-        ]
-        score = run.score(scores[0] if scores else AGGREGATE)
-        names = (measurement_id("kappa.mean_pairwise", {"dimension": score}), "season.kappa[]")
-        item = next((run.measurements[name] for name in names if name in run.measurements), None)
-        if item is not None and item.value is not None:
-            digits = len(quoted["k"].partition(".")[2])
-            same = abs(round(item.value, digits) - float(quoted["k"])) < 1e-9
-            suffix = "" if score == run.main else f" on {run.words(score)}"
-            kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
-            words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{suffix}"
-            checks.append(TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number"))
+    named = (one for one in run.names.scores if re.search(rf"\b{re.escape(one.replace('_', ' '))}\b", text, re.I))
+    score = run.score(next(named, AGGREGATE))
+    names = (measurement_id("kappa.mean_pairwise", {"dimension": score}), "season.kappa[]")
+    item = next((run.measurements[name] for name in names if name in run.measurements), None)
+    if item is None or item.value is None:
+        return None
+    suffix = "" if score == run.main else f" on {run.words(score)}"
+    kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
+    return _compared(quoted["k"], item, f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{suffix}")
+
+
+def _compared(quoted: str, item: Measurement, words: str) -> TextCheck:
+    """Compare a quoted number with a measurement, rounded as it is quoted."""
+    same = abs(round(item.value or 0.0, len(quoted.partition(".")[2])) - float(quoted)) < 1e-9
+    return TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number")
+
+
+def _numbers(sentence: str, run: RunVerdicts) -> list[TextCheck]:
+    """Check the agreement and the counts that a sentence quotes."""
+    if sentence.rstrip("\"')*_”’ ").endswith("?"):
+        return []
+    checks = [] if (agreement := _kappa(sentence, run)) is None else [agreement]
     counted = [
         (match["noun"].lower(), run.counts[of], _size(match["n"]))
-        for match in _COUNTED.finditer(text)
-        if (of := _SAME[match["noun"].lower()]) in run.counts
+        for match in pattern("counted").finditer(sentence)
+        if (of := TABLE["same"][match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # all counts differ: it is about another study
-    checks = [] if other else checks
     words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
+    if other and any(noun == "judges" for noun, *_ in counted):
+        return [TextCheck("?", f"this run has {words}; every number is another", "number")]
     if len(counted) > 1 and not other:
         known = {run.counts[noun] for noun in ("clusters", "cycles") if noun in run.counts}
-        times = [match[0] for match in _TIMES.finditer(text) if _size(match["n"]) not in known]
+        times = [match[0] for match in pattern("times").finditer(sentence) if _size(match["n"]) not in known]
         mark: Mark = "!" if wrong else "?" if times else "x"
-        why = {"!": f"the number differs: {words}", "?": f"the number in {_quoted((times or [''])[0])} was not checked"}
+        why = {"!": f"the number differs: {words}", "?": f"{_quoted((times or [''])[0])} was not checked"}
         checks.append(TextCheck(mark, why.get(mark, words), "number"))
-    elif other and any(noun == "judges" for noun, *_ in counted):
-        checks.append(TextCheck("?", f"this run has {words}; every number is another", "number"))
-    elif len(counted) == 1 and (differs := _wrong_size(text, run)):
+    elif len(counted) == 1 and (differs := _wrong_size(sentence, run)):
         checks.append(TextCheck("!", differs, "number"))
-    return min(checks, key=lambda check: WORST.index(check.mark), default=None)
-
-
-GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
-
-_CLAIM: Final = re.compile(
-    r"(?P<a>.{1,200}?)\s*(?:(?P<op>[<>~≈])|\b(?P<word>above|below|beats)\b)\s*(?P<b>.{1,200})", re.S
-)
-_FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
-
-
-def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
-    """Parse a claim in `GRAMMAR`, or look up a claim id of ``verdicts.json``; returns its relation and score."""
-    text = " ".join(text.split())
-    for verdict in run.verdicts:
-        head = verdict.claim.id.partition("[")[0]
-        if text == verdict.claim.id and head in _HEADS:
-            subjects = verdict.claim.subjects
-            return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
-    if written := re.fullmatch(r"([\w.]+)\[.*\]", text):
-        ids = [verdict.claim.id for verdict in run.verdicts]
-        raise UnknownNameError("claim", text, [one for one in ids if one.startswith(f"{written[1]}[")] or ids)
-    head, on, score_name = text.rpartition(" on ")
-    body, scored = (head, score_name) if on else (text, "")
-    scores = [score.replace("_", " ") for score in run.names.scores]
-    match = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
-    if match is None:
-        raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
-    plain = name_key(scored.strip().removeprefix("the "))
-    overall = dict.fromkeys(("", "overall", "overallscore", "aggregate", "aggregatescore"), AGGREGATE)
-    phrases: dict[str, str] = {}
-    for name in (run.main, *run.names.scores):
-        said = run.words(name).removeprefix("the ")
-        for phrase in (said, re.sub(r" in these \d+ windows$", "", said), said.partition(" over all ")[0]):
-            phrases.setdefault(name_key(phrase), name)
-    named = {name_key(score): score for score in run.names.scores[::-1]}
-    score = (phrases | named | overall).get(plain)
-    if score is None:
-        raise UnknownNameError("score", scored, ("the overall score", *scores))
-    agents = list[str]()
-    for name in (match[part] for part in ("a", "b") if part in match.re.groupindex):
-        plain = " ".join(name.strip(" '\"").split())
-        matches = [agent for agent in run.names.agents if agent == plain]
-        matches = matches or [agent for agent in run.names.agents if agent.casefold() == plain.casefold()]
-        if not matches and (alias := run.names.by_key.get(name_key(plain))):
-            matches = [alias]
-        if not matches:
-            raise UnknownNameError("agent", plain, run.names.agents)
-        agents.append(matches[0])
-    if len(set(agents)) < len(agents):
-        raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
-    if len(agents) == 1:
-        return Relation("first", (agents[0],)), run.score(score)
-    sign = match["op"] or {"above": ">", "beats": ">", "below": "<"}[match["word"]]
-    if sign in "~≈":
-        return Relation("level", (agents[0],), (agents[1],)), run.score(score)
-    high, low = agents if sign == ">" else agents[::-1]
-    return Relation("above", (high,), (low,)), run.score(score)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimCheck:
-    """Result of checking a claim against a required level."""
-
-    passed: bool
-    mark: Mark
-    level: Level
-    sentence: str
-    why: str
-    conditions: tuple[str, ...]
-
-
-def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> ClaimCheck:
-    """Check whether a run supports a claim at a level; an unsupported claim is named without its direction."""
-    by_id = {verdict.claim.id: verdict for verdict in run.verdicts}
-    named = by_id.get(text.strip()) or run.by_statement.get(statement_key(text))
-    if named is not None and named.claim.id.partition("[")[0] not in _HEADS:
-        reached = named.publication_level
-        if reached == "no-claim":
-            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", rejection_reason(named), ())
-        conditions = tuple(condition.text for condition in named.conditions)
-        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, claim_text(named), "", conditions)
-    relation, score = parse_claim(named.claim.id if named is not None else text, run)
-    mark, reason, by = run.rule(relation, score)
-    if mark not in ("x", "/"):
-        names, phrase = listing(sorted({*relation.left, *relation.right})), run.words(score)
-        about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
-        sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {phrase}."
-        reason = f"the run supports “{claim_text(by[0])}”" if mark == "!" and by else reason
-        return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
-    level: Level = "headline" if mark == "x" else "qualified"
-    conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
-    passed = level == "headline" or at_least == "qualified"
-    return ClaimCheck(passed, mark, level, " ".join(map(claim_text, by)), "", conditions)
+    return [] if other else checks

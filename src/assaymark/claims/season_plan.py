@@ -208,7 +208,7 @@ class Season(Frozen):
         if self.recorded and not self.strategies:
             return self  # the instructions of imported agents may be unknown
         if bool(self.prompt.strip()) == bool(self.strategies):
-            raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
+            raise ValueError("agents get either one prompt or one strategy each; give one of the two")
         names, strategies = sorted(agent.name for agent in self.agents), sorted(self.strategies)
         if strategies and strategies != names:
             detail = f"agents: {', '.join(names)}; got {', '.join(strategies)}"
@@ -336,7 +336,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     raw = read_toml(text, source)
     refuse_version_1(raw, source)
     problems = [
-        Problem(name, "follows from the records; leave it out (or market.source, for a season of your own)")
+        Problem(name, "follows from the records; leave it out (or market.source, for your own season)")
         for name in FOLLOWS
         if name in raw
     ]

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import pairwise
 from typing import Final, Literal
@@ -30,30 +28,39 @@ LONGEST: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One comparison: ``left`` above, level with or different from ``right``; or first, last or at ``rank``."""
+    """One comparison: ``left`` above, level with or different from ``right``; or first, last or at ``rank``.
+
+    ``scores`` are those of its own clause, where every comparison of the sentence has such.
+    """
 
     kind: RelationKind
     left: Agents
     right: Agents = ()
     stance: Stance = "asserted"
     rank: int = 0
+    scores: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
     """A parsed sentence: the comparisons of agents in it.
 
-    ``gap`` is a difference in points, ``margin`` a bound of one, ``p`` a stated p-value behind ``p_sign``, ``unread`` a
-    number of this kind that is not read. ``outcome``, ``foreign``, ``share``, ``others``, ``sweeping`` and ``unclear``
-    hold words that the scores of a run cannot decide.
+    ``gap`` is a difference in points as it is written, or a bound of one by its ``gap_sign``, ``margin`` a bound for
+    agents that are level, ``p`` a stated p-value behind ``p_sign``, ``levels`` the scores of agents; ``rest`` is the
+    text without these and without names, ``unread`` a number that cannot be read.
+    ``outcome``, ``foreign``, ``share``, ``others``, ``sweeping`` and ``unclear`` hold words that the
+    scores of a run cannot decide.
     """
 
     relations: tuple[Relation, ...]
     scores: tuple[str, ...] = (AGGREGATE,)
-    gap: float | None = None
+    gap: str = ""
+    gap_sign: Literal["", "<", ">"] = ""
     margin: float | None = None
     p: float | None = None
     p_sign: str = ""
+    levels: tuple[tuple[str, str], ...] = ()
+    rest: str = ""
     unread: str = ""
     significant: bool = False
     outcome: str = ""
@@ -64,104 +71,46 @@ class ParsedSentence:
     unclear: str = ""
 
 
-_TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
+TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
 _G: Final = "[\ue000-\uefff]"  # placeholder characters for agents, for all or no others, and for scores
 _ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
+NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
+"""The numbers that are written as words."""
+_SMALL: Final = {words: str(n) for words, n in NUMERALS.items()} | {"half a": "0.5", "a": "1", "an": "1"}
+_NUMBER: Final = rf"(?P<n>[+-]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
+_UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
 
 
-def _words(name: str) -> str:
-    """Return the phrases of one entry of the table as one pattern."""
-    words = _TABLE[name]
-    text = f"(?:{'|'.join(words)})" if isinstance(words, list) else str(words)
-    signs = {"{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY}
+def _filled(words: str | list[str]) -> str:
+    """Return an entry of the table as one pattern, the signs of other entries replaced."""
+    text = f"(?:{'|'.join(words)})" if isinstance(words, list) else words
+    signs = {
+        "{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY, "{NUMBER}": _NUMBER, "{UNIT}": _UNIT,
+        "{NUMERALS}": "|".join(NUMERALS),
+    }  # fmt: skip
     for sign in re.findall(r"\{[A-Z_]+\}", text):
-        text = text.replace(sign, signs.get(sign) or _words(sign[1:-1].lower()))
+        text = text.replace(sign, signs.get(sign) or _filled(TABLE[sign[1:-1].lower()]))
     return text
 
 
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_words(name), re.I)
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """Return an entry of ``comparisons.toml`` as a compiled pattern."""
+    return re.compile(_filled(TABLE[name]), re.I)
 
 
-_BETTER, _WORSE, _AMOUNT, _CLEAR = (_words(name) for name in ("better", "worse", "amount", "clear"))
-_THAN: Final = (
-    rf"(?:{_BETTER}|{_WORSE}|{_AMOUNT}|{_words('other_er')}(?:e?r|ier)|more [a-z]{{3,20}}|less [a-z]{{3,20}})\b"
-)
-_CUES: Final[tuple[tuple[str, str], ...]] = (
-    ("last", _words("last")), ("first verb", _words("first_verb")), ("rank", _words("rank")),
-    ("tie", rf"{_words('tie')}(?!\w)"), ("down", rf"{_words('down')}\b"),
-    ("up", rf"{_words('up')}(?:(?<=\s)|(?!\w))"), ("than", _THAN), ("as", "as [a-z]{3,20} as"),
-    ("differ", _words("differ")),
-    ("first", _words("first")), ("superlative", _words("superlative")), ("up", rf"{_words('weak_up')}\b"),
-    ("down", rf"{_words('weak_down')}\b"),
-)  # fmt: skip
-_SIGNS: Final = (("up", "[>≥≫]"), ("down", "[<≤≪]"))
-_KINDS: Final = [kind for kind, _ in (*_CUES, *_SIGNS)]
-_WEAK: Final = re.compile(rf"(?:{_words('weak_up')}|{_words('weak_down')})", re.I)
-_CUE: Final = re.compile(
-    "|".join(
-        [f"(?P<c{at}>(?<![\\w-]){words})" for at, (_, words) in enumerate(_CUES)]
-        + [f"(?P<c{at}>{words})" for at, (_, words) in enumerate(_SIGNS, len(_CUES))]
-    ),
-    re.I,
-)
-_EVERYONE: Final = re.compile(rf"\b(?!each other){_words('everyone')}(?!\w)", re.I)
-_NOBODY: Final = re.compile(rf"\b{_words('nobody')}\b", re.I)
-_LINK: Final = re.compile(rf"\b{_words('link')}\b|=", re.I)
-_SCORELIKE, _OUTCOME, _FOREIGN, _SWEEPING, _UNASSERTED, _NOT, _OPEN = map(
-    _pattern, ("scorelike", "outcome", "foreign", "sweeping", "unasserted", "negation", "open")
-)
-_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE, _OWN_SCORE, _DENIAL = map(
-    _pattern,
-    ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative", "own_score", "denial"),
-)
-_OBJECT: Final = re.compile(rf"\s*{_CLEAR}({_G}|{_ALL}|{_NONE}|\b(?:it|them)\b)", re.I)
-_AGAINST: Final = re.compile(
-    rf"\b(?:compared (?:with|to)|relative to|versus|vs\.?|against|unlike|than|over|between|of)\s+{_CLEAR}({_G}|{_ALL})",
-    re.I,
-)
-_SELF: Final = re.compile(rf"[^.]{{0,40}}?\bthan {_words('self')}", re.I)
-_ELSE: Final = _pattern("named_else")
-_AND: Final = re.compile(
-    rf"(?:(?:both|either|neither) )?{_G}(?:, {_G}){{0,40}}(?:,? (?:and|or|nor|&|as well as|plus) |/| / )(?:the |also )?"
-    rf"{_G}(?:/{_G}){{0,9}}", re.I,
-)  # fmt: skip
-_CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then|ranks|scores|comes) ){0,2}", re.I)
-_CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose|\w+ of )", re.I)
+@cache
+def _patterns(name: str) -> list[re.Pattern[str]]:
+    return [re.compile(_filled(words), re.I) for words in TABLE[name]]
+
+
+_CUES: Final[Sequence[tuple[str, str]]] = [(kind, _filled(words)) for kind, words in TABLE["cues"]]
+_CUE: Final = re.compile("|".join(f"(?P<c{at}>{words})" for at, (_, words) in enumerate(_CUES)), re.I)
+_PLAINER: Final = [(re.compile(_filled(words), re.I), plainer) for words, plainer in TABLE["plainer"]]
 _RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
-NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
-"""The numbers that are written as words."""
-_SMALL: Final = {words: float(n) for words, n in NUMERALS.items()} | {"half a": 0.5, "a": 1.0, "an": 1.0}
-_NUMBER: Final = rf"(?P<n>[+-]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
-_UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
-_GAP, _MARGIN = (
-    [re.compile(words.replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for words in _TABLE[name]]
-    for name in ("gap", "margin")
-)
-_UNREAD: Final = _pattern("unread")
-_APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
-_NOUN: Final = re.compile(
-    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?|remains?)\b",
-    re.I,
-)
-_MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
-_IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
-_P: Final = re.compile(
-    r"(?<!top[ _-])\bp(?:-values?)?\s*(?P<sign>[<>]{1,2}|[=≤≥≈~]|of|is|was|below|under|above|over)\s*"
-    r"(?P<p>(?:(?:\d?\.\d{1,9}|\d)(?:e-\d{1,3}|\s?[x×·*]\s?10\^?-\d{1,3})?|10\^?-\d{1,3})(?![\d%]|\s?%))?",
-    re.I,
-)
-_BENCHMARK: Final = re.compile(r"\bon (?:the )?(\w*(?:[A-Z]{2,}|[a-z][A-Z]|-?[Bb]ench)[\w-]*)")
-_SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
-_PLAINER: Final = (
-    (re.compile(r"\b(?:can't|cannot)\b", re.I), "can not"), (re.compile(r"\bwon't\b", re.I), "will not"),
-    (re.compile(r"(?<=\w)n't\b", re.I), " not"),
-    (re.compile(rf"({_G})'s (?=(?:{_TABLE['is_instead']})\b)", re.I), r"\1 is "),
-    (_EVERYONE, _ALL), (_NOBODY, _NONE),
-)  # fmt: skip
-COMMON: Final = frozenset(_TABLE["common"].split())
+COMMON: Final = frozenset(TABLE["common"].split())
 """Common words: agents with these names are matched by their aliases only."""
-_PLAIN: Final = frozenset(_TABLE["plain"].split())
+_PLAIN: Final = frozenset(TABLE["plain"].split())
 
 
 def name_key(text: str) -> str:
@@ -228,36 +177,16 @@ class RunNames:
             word = re.match(r"\s([A-Z][a-z]+)\b", text[end : end + 40])
             longer = word is not None and not titled and word[1].lower() not in _PLAIN and match[0][:1].isupper()
             inside = text[start - 1 : start] == "/" and before != start - 1
-            if not (longer or inside or re.match(rf"[\s-](?:{_TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
+            if not (longer or inside or re.match(rf"[\s-](?:{TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
                 yield start, end, self.by_key[name_key(match[0])]
                 before = end
-
-
-LIKE: Final = 0.85
-"""Share of words, in order, that a sentence has in common with a claim of which it is taken for a variant."""
-
-
-def sentence_form(text: str, names: RunNames) -> list[str]:
-    """Return the words of a sentence, with one sign for every agent and another for every number."""
-    for start, end, _ in [*names.mentions(text)][::-1]:
-        text = f"{text[:start]}@{text[end:]}"
-    words = re.findall(r"@|[+-]?\d[\d.,]*(?=\W|$)|\w+(?:-\w+)*", text.replace("−", "-").casefold())
-    return ["#" if word[-1:] == "." or word[:1] in "+-0123456789" or word in NUMERALS else word for word in words]
-
-
-def likeness(form: Sequence[str], words: Sequence[str]) -> float:
-    """Return the share of words that two forms have in common: in order, or of those of the sentence if it has six."""
-    common = (Counter(form) & Counter(words)).total()
-    if 2 * common < LIKE * (len(form) + len(words)):  # no order makes it more
-        return common / len(words) if len(words) > 5 else 0.0
-    return SequenceMatcher(None, form, words, autojunk=False).ratio()
 
 
 def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
     """Parse a sentence; None if it asserts nothing on agents of the run, or of those named just ``before`` it."""
     if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
-    if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:
+    if not (before and pattern("it").match(sentence)) and next(names.mentions(sentence), None) is None:
         return None
     return _SentenceParser(sentence, names, tuple(before)).parse()
 
@@ -269,12 +198,13 @@ class _SentenceParser:
         self.names, self.before = names, before
         self.groups: dict[str, Agents] = {_ALL: (_ALL,), _NONE: (_NONE,)}
         self.neither: set[str] = set()
+        self.any_other = re.search(r"\bany\b", sentence, re.I) is not None
         self.scores: dict[str, str] = {}
         self.text = self._mask(sentence)
-        self.relations: list[Relation] = []
+        self.rest, self.relations, self.here = self.text, list[Relation](), tuple[str, ...]()
         self.found = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
-        self.subject = before[:1] if _IT.match(self.text) else ()
-        self.last, self.open = self.subject, bool(_OPEN.search(self.text))
+        self.subject = before[:1] if pattern("it").match(self.text) else ()
+        self.last, self.open = self.subject, bool(pattern("open").search(self.text))
         self.named: list[Agents] = []
 
     def _mask(self, sentence: str) -> str:
@@ -285,18 +215,18 @@ class _SentenceParser:
             pieces += [text[at:start], sign]
             at = end
         text = "".join([*pieces, text[at:]])
-        for n, (pattern, score) in enumerate(self.names.scored[:500]):
+        for n, (named, score) in enumerate(self.names.scored[:500]):
             self.scores[sign := chr(0xF700 + n)] = score
-            text = pattern.sub(sign, text)
-        text = _EVERY_SCORE.sub(f"on {_EVERY}", text)
-        for pattern, words in _PLAINER:
-            text = pattern.sub(words, text)
-        return _AND.sub(self._merge_names, text)
+            text = named.sub(sign, text)
+        text = pattern("every_score").sub(f"on {_EVERY}", text)
+        for plain, words in _PLAINER:
+            text = plain.sub(words, text)
+        return pattern("and").sub(self._merge_names, text)
 
     def _merge_names(self, match: re.Match[str]) -> str:
         """Replace agents that are named together by one placeholder."""
         signs, text = re.findall(_G, match[0]), match.string
-        follows = _CUE_FOLLOWS.match(text, match.end())
+        follows = pattern("cue_follows").match(text, match.end())
         # "A beats B, and C beats D": the last name starts a new comparison.
         starts_new = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
         joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if starts_new else (signs, "")
@@ -311,42 +241,77 @@ class _SentenceParser:
 
     def parse(self) -> ParsedSentence | None:
         """Parse all clauses and combine the results."""
-        text, at = self.text, 0
-        for cut in [*_SPLIT.finditer(text), None]:
+        text, at, clauses = self.text, 0, list[tuple[str, str]]()
+        for cut in [*pattern("split").finditer(text), None]:
             end = len(text) if cut is None else cut.start()
-            self._clause(text[at:end], text[:at])
+            clauses.append((text[at:end], text[:at]))
             at = end if cut is None else cut.end()
-        if self.open and not self.relations:
-            # "A and B cannot be ranked": no direction, only that no order is shown
-            named = tuple(dict.fromkeys(a for group in re.findall(_G, self.text) for a in self.groups[group]))
-            if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
+        opens = [clause for clause, _ in clauses if pattern("open").search(clause)]
+        # "B and C cannot be ranked" leaves their order open; "but not significantly", that of the sentence
+        everywhere = any(len(self._agents(clause)) < 2 for clause in opens)
+        left_open = list[str]()
+        for clause, before in clauses:
+            self.open, known = everywhere or clause in opens, len(self.relations)
+            self.here = tuple(dict.fromkeys(self._scores(clause)))
+            self._clause(clause, before)
+            left_open += [clause] if self.open and not everywhere and len(self.relations) == known else []
+        for part in [text] if everywhere and not self.relations else left_open:
+            named = self._agents(part)  # no direction, only that no order is shown
+            if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", part, re.I)):
                 self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
-        if not any((self.relations, self.open, self.found["others"], _UNASSERTED.search(text))):
+        levels = self._levels()
+        if not any((self.relations, opens, self.found["others"], pattern("unasserted").search(text))):
             # "A scores 4.1, B 3.9" compares them by their scores
-            stated = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
-            if len({agents for _, agents in stated}) > 1 and _SCORELIKE.search(self.text):
-                for (high, winners), (low, other) in pairwise(sorted(stated, reverse=True)):
-                    if high > low:
-                        self._add("above", winners, other, "")
-        if not self.relations and not (self.found["others"] or self.found["unclear"]):
+            for (high, winner), (low, other) in pairwise(sorted(((float(n), who) for who, n in levels), reverse=True)):
+                if high > low:
+                    self._add("above", (winner,), (other,), "")
+        if not (self.relations or self.found["others"] or self.found["unclear"] or levels):
             return None
-        (gap, share), (margin, rough) = self._size(_GAP), self._size(_MARGIN)
-        unread = _UNREAD.search(text) if gap is None and margin is None and not share + rough else None
-        scores = [self.scores[sign] for sign in text if sign in self.scores]
-        scores += self.names.scores if _EVERY in text else ()
-        if (benchmark := _BENCHMARK.search(text)) and not self.found["foreign"]:
-            self.found["foreign"] = benchmark[1]
-        p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
-        if p and not p["p"]:
-            unread, p = (unread if p["sign"].isalpha() else p), None
+        gap, sign, share = self._size(_patterns("gap"))
+        margin, _, rough = self._size(_patterns("margin"))
+        if (asked := pattern("benchmark").search(text) or pattern("people").search(text)) and not self.found["foreign"]:
+            self.found["foreign"] = asked[1]
+        names = ("sweeping", "outcome", "factor", "partly")
+        words = {name: next((match[0] for match in pattern(name).finditer(text)), "") for name in names}
+        number, sign_of_p, p = pattern("p_value").search(text), "", None
+        if number and number["p"]:
+            self._read(*number.span())
+            exponent = re.sub(r"^10\^?", "1e", re.sub(r"\s?[x×·*]\s?10\^?", "e", number["p"]))
+            p, sign_of_p = float(exponent), number["sign"].lower()
+        unread = number[0] if number and p is None and not number["sign"].isalpha() else words["partly"]
+        for match in pattern("no_size").finditer(self.rest):
+            self._read(*match.span())
+        apart = all(one.scores for one in self.relations)
+        relations = (one if apart else replace(one, scores=()) for one in self.relations)
+        scores = tuple(score for score in dict.fromkeys(self._scores(text)) if score != AGGREGATE)
         return ParsedSentence(
-            tuple(dict.fromkeys(self.relations)),
-            tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
-            gap, 0.0 if rough else margin, _p_value(p["p"]) if p else None, p["sign"].lower() if p else "",
-            unread[0] if unread else "", bool(_SIGNIFICANT.search(text)) and not self.open, share=share or rough,
-            outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
-            foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
+            tuple(dict.fromkeys(relations)), scores or (AGGREGATE,), gap, sign,
+            0.0 if rough else float(margin) if margin else None, p, sign_of_p, levels, self.rest, unread,
+            bool(pattern("significant").search(text)) and not opens, self.found["outcome"] or words["outcome"],
+            self.found["foreign"], share or rough or words["factor"], self.found["others"], words["sweeping"],
+            self.found["unclear"],
         )  # fmt: skip
+
+    def _agents(self, text: str) -> Agents:
+        """Return the agents that a part of the text names."""
+        return tuple(dict.fromkeys(agent for group in re.findall(_G, text) for agent in self.groups[group]))
+
+    def _scores(self, text: str) -> list[str]:
+        """Return the scores that a part of the text names."""
+        return [self.scores[sign] for sign in text if sign in self.scores] + [*self.names.scores] * (_EVERY in text)
+
+    def _read(self, start: int, end: int) -> None:
+        """Blank out what has been read of `rest`."""
+        self.rest = f"{self.rest[:start]}{' ' * (end - start)}{self.rest[end:]}"
+
+    def _levels(self) -> tuple[tuple[str, str], ...]:
+        """Return the scores that agents are said to have, as in "A scores 4.1" or, of several, "A (4.1)"."""
+        found = [match for form in _patterns("own_score") for match in form.finditer(self.text)]
+        several = len({match["who"] for match in found}) > 1
+        found = [match for match in found if several or pattern("scorelike").search(match[0])]
+        for match in found:
+            self._read(*match.span("n"))
+        return tuple((agent, match["n"]) for match in found for agent in self.groups[match["who"]])
 
     # --- clauses ---
 
@@ -358,7 +323,7 @@ class _SentenceParser:
         for cue in _CUE.finditer(text):
             head = text[: cue.start()]
             parts = re.split(r"[,:]\s", head)
-            asserted = not _UNASSERTED.search(parts[-1] if len(parts) > 1 else supposed + head)
+            asserted = not pattern("unasserted").search(parts[-1] if len(parts) > 1 else supposed + head)
             if cue.start() < parsed_to or "?" in text[cue.end() :] or not asserted:
                 continue
             self.named = [self.groups[sign] for sign in re.findall(_G, head)]
@@ -387,16 +352,16 @@ class _SentenceParser:
             if len(between) > 120:
                 break
             if not match[2]:
-                measured = _MEASURED.search(head[: match.start()])
+                measured = pattern("measured").search(head[: match.start()])
                 return self.groups[match[1]], measured[1] if measured else ""
-            noun = _NOUN.match(between + " ")
+            noun = pattern("noun").match(between + " ")
             if noun or not between.strip(" .0123456789"):
-                return self.groups[match[1]], noun[1] if noun else "" if between.strip() else "'s"
+                return self.groups[match[1]], (noun[1] or "") if noun else "" if between.strip() else "'s"
         return inherited, ""
 
     def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
         """Return the agents after a comparison, and where in ``rest`` the match ends."""
-        match = _OBJECT.match(rest)
+        match = pattern("object").match(rest)
         if match is None:
             return (), 0
         if match[1].lower() in ("it", "them"):
@@ -408,8 +373,12 @@ class _SentenceParser:
 
     def _compare(self, cue: re.Match[str], left: Agents, noun: str, head: str) -> int | None:
         """Parse the comparison at one cue; returns where the match ends, or None if it compares no agents."""
-        kind, word, rest = _KINDS[int((cue.lastgroup or "c0")[1:])], cue[0].lower(), cue.string[cue.end() :]
-        if noun and noun != "'s" and (_FOREIGN.search(noun) or _OUTCOME.search(noun) or "'" in head):
+        kind, word, rest = _CUES[int((cue.lastgroup or "c0")[1:])][0], cue[0].lower(), cue.string[cue.end() :]
+        if (
+            noun
+            and noun != "'s"
+            and (pattern("foreign").search(noun) or pattern("outcome").search(noun) or "'" in head)
+        ):
             self._criterion(noun)
         if kind in ("first", "first verb", "last", "rank", "superlative"):
             return self._single(kind, cue, left, head, rest)
@@ -418,9 +387,9 @@ class _SentenceParser:
         if kind in ("than", "as"):
             return self._than(cue, left, head, rest)
         right, end = self._right(rest, left)
-        weak = _WEAK.fullmatch(word) is not None
+        weak = pattern("weak").fullmatch(word) is not None
         right = () if weak and re.match(r"\s(?:it|them)\b", rest, re.I) else right
-        if not right and not weak and (match := _AGAINST.search(cue.string)):
+        if not right and not weak and (match := pattern("against").search(cue.string)):
             right = () if self.groups[match[1]] == left else self.groups[match[1]]
         if kind == "differ" or (kind == "tie" and re.search("between|differ|separates", word)):
             both = right if len(right) > 1 else tuple(dict.fromkeys((*left, *right)))
@@ -430,7 +399,7 @@ class _SentenceParser:
             return cue.end() + end
         if kind == "tie":
             return self._tie(cue, left, right, end, head, rest)
-        if _CHOICE.match(word):
+        if pattern("choice").match(word):
             high, at = self._right(rest, ())
             low, more = self._right(re.sub(r"^\s*(?:over|to)\b", "", rest[at:]), high)
             if not high or not low:
@@ -441,8 +410,11 @@ class _SentenceParser:
             if left and not weak and kind in ("up", "down"):
                 self._note_outsider(left, rest)
             return None
-        if word == "over" and not _CHOSEN.search(head):
-            return None
+        continued = word in ("then", "followed by")
+        if word == "over" or continued:
+            if not pattern("listed" if continued else "chosen").search(head):
+                return None
+            left = self.named[-1] if continued and self.named else left
         if re.match(r"(?:come|came|get).*close", word):  # "nobody comes close to A", and nothing else that is close
             if left == (_NONE,):
                 self._add("first", right, (), "")
@@ -477,47 +449,44 @@ class _SentenceParser:
             return cue.end() + end
         upto = re.search(r"\bthan\b", rest[:80], re.I)
         middle = rest[: upto.start()] if upto else re.split(r"[,.;]", rest[:60])[0]
-        generic, amount = (re.fullmatch(pattern, word) for pattern in (f"{_BETTER}|{_WORSE}", _AMOUNT))
+        generic, amount = (pattern(name).fullmatch(word) for name in ("generic", "any_amount"))
         right, end = self._right(rest[upto.start() :], left) if upto else ((), 0)
         end += upto.start() if upto else 0
-        if not upto and (match := _AGAINST.search(cue.string)):
+        if not upto and (match := pattern("against").search(cue.string)):
             right = self.groups[match[1]]
         if not left and right and (front := re.findall(_G, head)):
             left = self.groups[front[-1]]
         if not left:
             return None
         if not right and upto:
-            if not _SELF.match(rest):
+            if not pattern("than_self").match(rest):
                 self._note_outsider(left, rest[upto.start() :])
             return None
         if not right:
             ends = r"\s+(?!on\b|in\b|at\b|overall|here|agent|model|system|of the two)[a-z]"
-            if not generic or not _LINK.search(head) or re.match(ends, rest, re.I):
+            if not generic or not pattern("linked").search(head) or re.match(ends, rest, re.I):
                 return None
-            right = self._the_other(left, cue.string)
+            # The agents that are named otherwise, or before, or the other one of two
+            every = self.names.agents if len(self.names.agents) == 2 else ()
+            groups = (self._agents(cue.string), self.before, every)
+            rest_of = (tuple(agent for agent in group if agent not in left) for group in groups)
+            right = next((group for group in rest_of if group), ())
             if not right:
                 self.found["unclear"] = f"{word} than which agent"
                 return cue.end()
         right = tuple(agent for agent in right if agent not in left) or right
         verb = head.split()[-1] if word in ("more", "less") and head.split() else ""
-        if amount and middle.strip() and not _SCORELIKE.search(middle):
+        if amount and middle.strip() and not pattern("scorelike").search(middle):
             self._criterion(middle)
-        elif verb and not middle.strip() and not re.search(_G, verb) and not _LINK.search(verb):
+        elif verb and not middle.strip() and not re.search(_G, verb) and not pattern("linked").search(verb):
             self._criterion(verb)
         elif not generic and not amount:
             self._criterion(word)
-        elif generic and (match := _FOREIGN.search(middle)):
+        elif generic and (match := pattern("foreign").search(middle)):
             self._criterion(match[0])
-        down = re.match(rf"lower|less|fewer|{_WORSE}", word)
+        down = pattern("down_amount").match(word)
         self._add("above", *((right, left) if down else (left, right)), head)
         return cue.end() + end
-
-    def _the_other(self, left: Agents, clause: str) -> Agents:
-        """Return the agents that ``left`` is compared with in a sentence that has "better" without "than"."""
-        named = tuple(dict.fromkeys(a for group in re.findall(_G, clause) for a in self.groups[group]))
-        every = self.names.agents if len(self.names.agents) == 2 else ()
-        rest = (tuple(agent for agent in some if agent not in left) for some in (named, self.before, every))
-        return next((group for group in rest if group), ())
 
     def _single(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
         """Parse first, last, a rank or a superlative, with its agent before it (linked by a verb) or after it."""
@@ -529,15 +498,21 @@ class _SentenceParser:
             rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores|remains?)\b", between
         ):
             return None
-        if _NO_SUPERLATIVE.match(word):
+        if pattern("no_superlative").match(word):
             return None
         apposed = re.fullmatch(r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between)
-        linked = _BEFORE_VERB.fullmatch(between) if kind == "first verb" else _LINK.search(between) or apposed
-        pronoun = re.match(r"\W*(?:it|which|who|this)\b", head, re.I) or not head.strip()
+        linked = (
+            pattern("before_verb").fullmatch(between)
+            if kind == "first verb"
+            else pattern("linked").search(between) or apposed or head.startswith("with ")
+        )
+        pronoun = re.match(r"\W*(?:it|which|who|this|with)\b", head, re.I) or not head.strip()
         agents = left if linked and (signed or pronoun) and len(between) <= 70 else ()
-        if word == "first" and agents and not _RANKED.search(between):
+        if word == "first" and agents and not pattern("ranked").search(between):
             return None
-        after = None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else _NAMED_AFTER.match(rest)
+        after = (
+            None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else pattern("named_after").match(rest)
+        )
         if not agents and after:
             if word == "first" and not re.match(
                 r"\s+(?:place|rank|position|spot|agent|model|system|prize)", rest, re.I
@@ -546,10 +521,10 @@ class _SentenceParser:
             agents, end = self.groups[after[1]], cue.end() + after.end()
         if not agents or agents[0] in (_ALL, _NONE):
             return None
-        criterion = _FOREIGN.search(rest[:30])
+        criterion = pattern("foreign").search(rest[:30])
         if kind == "superlative":
             self._criterion(word)
-        elif word == "highest" and re.match(r"\s+[a-z]", rest) and not _SCORELIKE.search(rest[:60]):
+        elif word == "highest" and re.match(r"\s+[a-z]", rest) and not pattern("scorelike").search(rest[:60]):
             self._criterion(rest.strip().split(" ")[0])
         elif criterion and criterion.start() < 25:
             self._criterion(criterion[0])
@@ -568,21 +543,31 @@ class _SentenceParser:
     def _criterion(self, words: str) -> None:
         """Record the criterion of a comparison that is not on a score."""
         plain = words.strip(" ,")
-        if match := _OUTCOME.search(plain):
+        if match := pattern("outcome").search(plain):
             self.found["outcome"] = match[0]
-        elif plain and not _SCORELIKE.search(plain):
+        elif plain and not pattern("scorelike").search(plain):
             self.found["foreign"] = plain[:60]
 
     def _note_outsider(self, left: Agents, rest: str) -> None:
         """Record a comparison with something that is not in the run."""
-        apart = _APART.search(self.text)
-        match = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
+        apart = pattern("apart").search(self.text)
+        match = pattern("named_else").match(rest) or (
+            pattern("named_else").match(self.text, apart.end()) if apart else None
+        )
         if match and left and left[0] not in (_ALL, _NONE):
             self.found["others"] = match["else"][:60].rstrip(".")
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         context = re.split(rf",\s|{_G}", head)[-1][-60:]
-        denied = _NOT.search(context) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
+        if (
+            self.any_other and {_ALL} & {*left, *right} and pattern("negation").search(context)
+        ):  # "not worse than any other"
+            left, right, head, context = right, left, "", ""
+        denied = (
+            pattern("negation").search(context)
+            or pattern("denial").search(head)
+            or any(sign in head for sign in self.neither)
+        )
         stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):
@@ -595,22 +580,27 @@ class _SentenceParser:
         several = right or (kind in ("level", "differ") and len(left) > 1)
         named = left and not {_ALL, _NONE} & {*left, *right}
         if named and (several or kind in ("first", "last", "rank")):
-            self.relations.append(Relation(kind, left, right, stance, rank))
+            self.relations.append(Relation(kind, left, right, stance, rank, self.here))
+            if kind == "above" and stance == "asserted" and pattern("only").search(head):
+                others = tuple(agent for agent in self.names.agents if agent not in {*left, *right})
+                self.relations.append(Relation(kind, others, right, "denied", 0, self.here))
 
-    def _size(self, patterns: Sequence[re.Pattern[str]]) -> tuple[float | None, str]:
-        """Return a difference in points, or the text of one in another unit."""
-        for pattern in patterns:
-            for match in pattern.finditer(self.text):
+    def _size(self, patterns: Sequence[re.Pattern[str]]) -> tuple[str, Literal["", "<", ">"], str]:
+        """Return a difference in points with the sign of a bound, or the text of one in another unit."""
+        for form in patterns:
+            for match in form.finditer(self.text):
                 unit, words = (match["unit"] or "").strip(" -").lower(), match["n"].lower()
+                if re.search(r"\d (?:and|to) $", self.text[: match.start("n")]):
+                    continue  # the end of a range
                 if unit and not unit.startswith(("point", "pt")) and words not in ("a", "an"):
-                    return None, match[0].strip()
+                    return "", "", match[0].strip()
                 if unit.startswith(("point", "pt")) or (not unit and words not in _SMALL):
-                    size = _SMALL.get(words) or float(words)
-                    # "the difference is -0.6" names no direction, "ahead by -0.6" does
-                    return (size if re.match(r"by\b|[\d+-]|scor", match[0], re.I) else abs(size)), ""
-        return None, ""
-
-
-def _p_value(text: str) -> float:
-    """Return the number of a p-value, also one with a power of ten."""
-    return float(re.sub(r"^10\^?", "1e", re.sub(r"\s?[x×·*]\s?10\^?", "e", text)))
+                    self._read(*match.span("n"))
+                    size, before = _SMALL.get(words, words), self.text[: match.start("n")]
+                    # "the difference is -0.6" names no direction, "ahead by -0.6" and "A beats B (-0.6)" do
+                    ahead = [one.left[:1] for one in self.relations[:1]] == [self._agents(self.text)[:1]]
+                    signed = r"by\b|[\d+-]|scor" + (r"|\(\s*-" if ahead else "")
+                    size = size if re.match(signed, match[0], re.I) else size.lstrip("+-")
+                    bound: Literal["", "<", ">"] = "<" if pattern("less").search(before) else ""
+                    return size, bound or (">" if pattern("more").search(before) else ""), ""
+        return "", "", ""

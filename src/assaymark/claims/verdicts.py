@@ -446,11 +446,11 @@ class CellClaim(ClaimType):
             treated, suffix = "not tested", "" if halo is None else f" ({halo.state})"
             text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
         elif (family := halo.detail.get("family")) is None:
-            text = "No judge shares a family with the composer of these texts, so there is no halo to look for."
+            text = "No judge shares a family with the composer of these texts, so self-preference cannot be tested."
         else:
-            result = "no halo"
+            result = "no self-preference"
             if halo.detail.get("triggered"):
-                treated, result = "construct-sensitive", "a halo, so the number without them is primary"
+                treated, result = "construct-sensitive", "self-preference, so the number without them is primary"
             points = f"move the number by {signed(halo.value)} points"
             text = f"The judges of family {family}, which wrote these texts, {points}: {result}."
         conditions = () if treated == "passed" else (Condition("controls", text),)

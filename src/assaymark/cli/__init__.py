@@ -114,11 +114,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "report": ("study", "write the pages and print the summary"),
         "label": ("study", "let people grade a random sample of the texts, blind"),
         "plan-calls": ("study", "simulate which further calls would raise a claim"),
-        "worker": ("study", "answer calls of a shared ledger from another machine"),
+        "worker": ("study", "answer calls of a shared call log from another machine"),
         "verify": ("study", "check every file of a run against its digests"),
         "export": ("study", "export logs for Inspect, or tables for a notebook"),
     },
-    "Instruments, benchmarks, seasons": {
+    "Judges, benchmarks, seasons": {
         "datasheet": ("tracks", "measure a judge on pairs of known quality"),
         "bench": ("tracks", "PortBench: questions, and a pipeline under stress"),
         "season": ("tracks", "let agents trade day by day, and grade them"),

@@ -162,7 +162,10 @@ def console(*, stderr: bool = False) -> Console:
     """Return a console on stdout or stderr that does not highlight numbers in printed texts."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False)
+    if made.width < 1:  # COLUMNS=0, at which nothing at all would be printed
+        made.width = 80
+    return made
 
 
 def show(content: RenderableType) -> None:
@@ -341,7 +344,7 @@ def fail_usage(ctx: Context, problem: str) -> NoReturn:
 DEGRADED = 3
 """Exit status of a command that did its days of a season although an agent was absent on some of them."""
 
-Ledger = Annotated[str | None, option("PostgreSQL ledger, for several workers.", "URL", "--ledger")]
+Ledger = Annotated[str | None, option("PostgreSQL call log, for several workers.", "URL", "--ledger")]
 Budget = Annotated[float | None, option("Maximum total spend for this run, in USD.", "USD", "--budget")]
 PriceFile = Annotated[Path | None, option("Custom price table (TOML), not the built-in one.", "FILE", "--prices")]
 StrictAgents = Annotated[bool, typer.Option("--strict-agents", help="Stop when a Python agent raises.")]

@@ -62,7 +62,7 @@ def check(
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
     out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+    """Read a table of scores, say how it was read, and which claims about its systems the scores support.
 
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
@@ -165,11 +165,10 @@ def gate(
     Without "on SCORE" the claim is about the overall score. "A > B": A scores above B. "A ~ B": they score within the
     margin of each other.
     """
-    from assaymark.claims.proofread import gate_claim
     from assaymark.records import to_json
 
     with _errors():
-        gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        gated = workflow.gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(gated) | {"claim": claim, "at_least": at_least}
         opts.emit(ctx, value, workflow.gate_lines(gated, at_least))
     if not gated.passed:
@@ -183,7 +182,7 @@ def gate(
 ))  # fmt: skip
 def proofread(
     ctx: typer.Context,
-    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
+    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE")],
     run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
     alias: Alias = None,
     format: Annotated[Literal["text", "json", "sarif", "github"],
@@ -265,7 +264,7 @@ CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", 
                "jinja2")  # fmt: skip
 _EXTRAS: Final = {
     "openai": ("openai", ""), "anthropic": ("anthropic", ""), "google": ("google-genai", ""),
-    "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),
+    "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a call log in PostgreSQL"),
     "ray": ("ray", "assaymark measure --compute ray"),
 }  # fmt: skip
 """Extras for models, shared ledgers and clusters: the package that each installs, and its purpose if not models."""
@@ -326,8 +325,8 @@ def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     missing = any(not finding.present for finding in findings if finding.needed)
     runs = ["nothing until the missing packages above are installed"] if missing else [
         "assaymark demo: yes, with no key, no file and no network",
-        "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
-        "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
+        "assaymark bench qa, assaymark bench pipeline: yes, with ten built-in models",
+        "assaymark run studies/valueblind.toml: yes; your own agents as http/... or python/...",
         f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(sorted(opts.models()))}",
     ]  # fmt: skip
     marks = ["yes" if finding.present else ("NO " if finding.needed else "no ") for finding in findings]

@@ -193,7 +193,7 @@ def worker(
     ctx: typer.Context, run: MaybeRun = None, ledger: opts.Ledger = None, budget: Budget = None,
     prices: PriceFile = None, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
+    """Answer the planned calls of a shared call log, together with other workers, until none is left."""
     if (run is None) == (ledger is None):
         opts.fail_usage(ctx, "give a run folder, or --ledger URL")
     models = opts.priced_models(ctx)
@@ -201,7 +201,7 @@ def worker(
     with working():
         summary = workflow.work(place, models)
     emit(ctx, summary, workflow.work_lines(summary))
-    workflow.require_not_stopped(summary, "the ledger" if isinstance(place, str) else place)
+    workflow.require_not_stopped(summary, "the call log" if isinstance(place, str) else place)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
@@ -263,9 +263,11 @@ def measure(
             measured = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
-        notes, written = measured.read.left, [] if out is None else [f"written to {out}"]
+        notes = measured.read.left
         value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": notes}
-        emit(ctx, value, [*measured.lines(), *written])
+        if not json:
+            opts.show(measured.summary)
+        emit(ctx, value, [] if out is None else [f"written to {out}"])
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))
@@ -353,7 +355,7 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "Supported claims",
+    title: Annotated[str, option("Title of the site's index page.", "TEXT", "--title")] = "Supported claims",
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[str, option("Further language of the main pages: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
@@ -428,11 +430,11 @@ def _finish(ctx: typer.Context, folder: RunFolder, result: StudyReport, models: 
 
 
 Graded = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
-Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
+Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="FILE")]
 Sample = Annotated[int | None, option("Number of cycles to draw; default: the plan's, 40", "N", "--sample", min=1)]
 Graders = Annotated[str | None, option("Initials or numbers of the graders, comma-separated.", "NAMES", "--graders")]
-File = Annotated[Path | None, option("Page to write for each grader, in place of serving.", "FILE", "--file")]
-Read = Annotated[bool, typer.Option("--read", help="Read the FILES that graders sent back.")]
+File = Annotated[Path | None, option("Page to write for each grader, instead of serving.", "FILE", "--file")]
+Read = Annotated[bool, typer.Option("--read", help="Read the files that graders sent back.")]
 Gold = Annotated[Path | None, option("Table of texts with known grades, to mix in.", "FILE", "--gold")]
 Seed = Annotated[int | None, option("Random seed of the draw; default: the plan's.", "N", "--seed")]
 Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
@@ -477,7 +479,7 @@ def label(
     command resumes. Names of agents, makers and judges, and scores, are not on the page.
     """
     if files and not read:
-        raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
+        raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILE")
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [name.strip() for name in graders.split(",") if name.strip()]

@@ -34,31 +34,21 @@ _KEPT_S: Final = 48 * 3600.0
 _LONGEST_WAIT_S: Final = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """Options of a run of batches; see `run_batches`."""
-
-    poll_s: float = 60.0
-    most_items: int = 10_000
-    attempts: int = 3
-    deadline_s: float | None = None
-    settle_s: float = 30.0
-
-    def __post_init__(self) -> None:
-        check_options({"most_items": self.most_items, "attempts": self.attempts}, 1)
-        check_options({"settle_s": self.settle_s}, 0)
-        check_options({"poll_s": self.poll_s, "deadline_s": self.deadline_s})
-
-
 class BatchRun:
-    """The state and the counts of one `run_batches`. Must be closed."""
+    """The state and the counts of one `run_batches`, with its options. Must be closed."""
 
     def __init__(
         self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
-        terms: BatchOptions, progress: Progress | None = None, say: Say | None = None,
+        progress: Progress | None = None, say: Say | None = None, poll_s: float = 60.0, most_items: int = 10_000,
+        attempts: int = 3, deadline_s: float | None = None, settle_s: float = 30.0,
     ) -> None:  # fmt: skip
+        check_options({"most_items": most_items, "attempts": attempts}, 1)
+        check_options({"settle_s": settle_s}, 0)
+        check_options({"poll_s": poll_s, "deadline_s": deadline_s})
+        self._poll_s, self._most_items, self._attempts = poll_s, most_items, attempts
+        self._deadline_s, self._settle_s = deadline_s, settle_s
         self._ledger, self._batches, self._leases = ledger, ledger.batches, ledger.leases
-        self._asked, self._makers, self._terms = asked, makers, terms
+        self._asked, self._makers = asked, makers
         self._progress, self._say = progress, say or (lambda _: None)
         self._already = len(asked) - len(pending)
         self._waiting = dict.fromkeys(pending)
@@ -88,7 +78,7 @@ class BatchRun:
 
     def work(self) -> None:
         """Poll the open batches, submit the waiting calls and pause, until nothing is left or time is up."""
-        until = None if self._terms.deadline_s is None else time.monotonic() + self._terms.deadline_s
+        until = None if self._deadline_s is None else time.monotonic() + self._deadline_s
         for batch in self._batches.under_way():
             self._lease(batch)
         for key, _ in self._batches.attempts_under_way():
@@ -115,9 +105,9 @@ class BatchRun:
             batches = self._open_batches()
             if not batches and not any(_account(lane_of(self._asked[key])) not in self.halted for key in self._waiting):
                 return
-            pause = self._terms.poll_s
+            pause = self._poll_s
             if any(batch.remote is None for batch in batches):
-                pause = min(pause, max(self._terms.settle_s, 0.001))
+                pause = min(pause, max(self._settle_s, 0.001))
             wait = pause if until is None else until - time.monotonic()
             if wait <= 0 or self._stopping.wait(min(pause, wait)):
                 return
@@ -165,7 +155,7 @@ class BatchRun:
                     guess = "" if provider.keeps_labels else " (the newest of its size, until its results say more)"
                     self._say(f"{_model(batch)}: batch {remote} had been handed over before the interruption{guess}")
                     return
-                if time.monotonic() - self._missed.setdefault(batch.label, time.monotonic()) < self._terms.settle_s:
+                if time.monotonic() - self._missed.setdefault(batch.label, time.monotonic()) < self._settle_s:
                     return
                 if provider.keeps_labels:
                     reason = "the batch never reached its provider"
@@ -254,7 +244,7 @@ class BatchRun:
         if retryable and others:
             self._full.add(batch.lane)
         elif retryable:
-            self._pause(batch.lane, self._terms.poll_s)
+            self._pause(batch.lane, self._poll_s)
 
     def _give_up(self, batch: Batch, attempts: Mapping[str, Attempt], reason: str) -> None:
         """Mark a batch as lost: no results will come, though it may have been paid."""
@@ -284,7 +274,7 @@ class BatchRun:
         """Queue a call again if it has attempts left. Returns False if it failed for good; True for calls of others."""
         if key not in self._asked:
             return True
-        if retryable and self._tries[key] < self._terms.attempts:
+        if retryable and self._tries[key] < self._attempts:
             self._waiting[key] = None
             return True
         self._waiting.pop(key, None)
@@ -307,7 +297,7 @@ class BatchRun:
         provider = self._provider_of(lane, self._asked[keys[0]])
         if provider is None:
             return
-        most, group, room = min(provider.most_items, self._terms.most_items), list[str](), provider.most_bytes
+        most, group, room = min(provider.most_items, self._most_items), list[str](), provider.most_bytes
         for key in keys:
             try:
                 size = provider.size(key, self._asked[key])
@@ -377,7 +367,7 @@ class BatchRun:
             return self._providers[batch.lane]
         key = next(iter(self._batches.attempts(batch.label)), None)
         if key is None:
-            raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the ledger from a copy")
+            raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the call log")
         return self._provider_of(batch.lane, self._asked[key] if key in self._asked else self._ledger.call(key))
 
     def _provider_of(self, lane: str, like: CallSpec) -> RemoteBatches | None:
@@ -397,7 +387,7 @@ class BatchRun:
         if exc.quota or not exc.retryable:
             self._halt(_account(batch.lane), str(exc))
         else:
-            self._say(f"{_model(batch)}: {exc}; checking again in {self._terms.poll_s:g} s")
+            self._say(f"{_model(batch)}: {exc}; checking again in {self._poll_s:g} s")
 
     def _halt(self, endpoint: str, reason: str) -> None:
         line = f"{reason}; {RESUME}"
@@ -453,7 +443,6 @@ def run_batches(
     event of a batch. Raises `UnknownNameError` if the provider of a call takes no batches and `LedgerError` if another
     run holds the ledger, both before anything is sent.
     """
-    terms = BatchOptions(poll_s, most_items, attempts, deadline_s, settle_s)
     asked = {call.key: call for call in calls}
     for call in asked.values():
         if provider_of(call.model) not in providers:
@@ -464,7 +453,8 @@ def run_batches(
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan(asked.values())
         pending = ledger.pending(asked)
-        run = BatchRun(ledger, asked, pending, providers, terms, progress, say)
+        options = poll_s, most_items, attempts, deadline_s, settle_s
+        run = BatchRun(ledger, asked, pending, providers, progress, say, *options)
         with on_signals(run.stop), closing(run):
             run.work()
     return BatchSummary(
@@ -478,6 +468,6 @@ def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: 
     with (
         ledger.exclusive(),
         ledger.batches.exclusive(),
-        closing(BatchRun(ledger, {}, [], providers, BatchOptions(), None, say)) as run,
+        closing(BatchRun(ledger, {}, [], providers, None, say)) as run,
     ):
         return run.cancel()

@@ -93,7 +93,7 @@ _ZSTD = _Zstd()
 
 def damaged(what: str, how: str) -> LedgerError:
     """Return the error for an object or a row that is not what was stored."""
-    return LedgerError(f"{what} is damaged: {how}; restore the ledger from a copy")
+    return LedgerError(f"{what} is damaged: {how}; restore the call log from a copy")
 
 
 _AGAIN = '"again":true,'

@@ -185,7 +185,7 @@ class ChunkStore:
                 for row in connection.execute(_HELD, {"keys": group}).mappings():
                     _check(row)
                     if row["codec"] is None:
-                        raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
+                        raise LedgerError(f"object {row['object']}, a chunk's result, is gone; restore the call log")
                     blobs[row["key"]] = schema.object_of(row["object"], row, self._store.read)
         return blobs
 
@@ -488,7 +488,7 @@ _SETTINGS: Final = {
 
 _GONE: Final = (
     "the process connected to Ray has ended: the head node is gone, or refuses the connection; "
-    "finished work is kept if there is a ledger: run again when the cluster is up"
+    "finished work is kept if there is a call log: run again when the cluster is up"
 )
 
 _NO_ENTRY: Final = (

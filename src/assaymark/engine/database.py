@@ -52,11 +52,12 @@ _UNREACHABLE = (
     "cannot be reached; check the URL and the server; what was committed is safe: run again when the server is there"
 )
 _MEANINGS = (
-    ("not a database", "is not a ledger (its content is not a database); name another file or move this one away"),
+    ("not a database", "is not a call log (its content is not a database); name another file or move this one away"),
     ("codec can't decode", "is damaged (it contains invalid text); restore it from a copy"),
     ("decode to UTF-8", "is damaged (it contains invalid text); restore it from a copy"),
     ("malformed", "is damaged (its pages are inconsistent); restore it from a copy"),
     ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
+    ("disk I/O error", "cannot be read or written: the disk is full or failing; check it, and run again"),
     ("No space left", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("readonly", "cannot be written; check the permissions of the file and of its folder"),
     ("Read-only file system", "cannot be written; check the permissions of the file and of its folder"),
@@ -195,7 +196,7 @@ class SqliteStore(LedgerStore):
                 raise LedgerError(f"{path}: {_meaning('not a database')}")
         if not head or has_no_tables(self.engine):
             if not create:
-                raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
+                raise LedgerError(f"{path}: there is no call log here; import records first, or name another file")
             # Outside a transaction, and only here: the mode is stored in the file, and other files must not change.
             with closing(self.engine.raw_connection()) as raw:
                 raw.cursor().execute("PRAGMA journal_mode=WAL")
@@ -217,7 +218,7 @@ class SqliteStore(LedgerStore):
                 if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                     raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
                 holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                text = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
+                text = f"another run is using this call log (process {holder}); wait for it to end, or stop it"
                 raise LedgerError(f"{path}: {text}") from None
             with plain_errors(path):
                 os.ftruncate(handle, 0)
@@ -365,10 +366,10 @@ def check_version(engine: sa.Engine, path: Path | str) -> None:
         rows = connection.execute(sa.select(meta.c.name, meta.c.value)).all() if ours else []
         values = {row.name: row.value for row in rows}
     if values.get("kind") != _KIND:
-        raise LedgerError(f"{path}: is a database but not a ledger; name another file or move this one away")
+        raise LedgerError(f"{path}: is a database but not a call log; name another file or move this one away")
     if values.get("schema") != SCHEMA:
         raise LedgerError(
-            f"{path}: is a ledger of schema {values.get('schema')!r} where this version reads {SCHEMA!r}; "
+            f"{path}: is a call log of schema {values.get('schema')!r} where this version reads {SCHEMA!r}; "
             "use the version of assaymark that wrote it, or start a new run folder"
         )
 
@@ -400,7 +401,7 @@ def is_url(location: str | Path) -> bool:
     """True if this names a database, not a file. Raises `LedgerError` for the URL of any other database."""
     match = _URL.match(location) if isinstance(location, str) else None
     if match is not None and match[1] not in _SCHEMES:
-        raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {match[1]!r})")
+        raise LedgerError(f"a call log is a file or a database {EXAMPLE} (got a URL of {match[1]!r})")
     return match is not None
 
 
@@ -414,7 +415,7 @@ class PostgresStore(LedgerStore):
             parsed = sa.make_url(url)
         except (ArgumentError, ValueError):
             problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
-            raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
+            raise LedgerError(f"the URL of the call log {problem}; it looks like {EXAMPLE}") from None
         # Neither the password nor any of the query, which can hold one too.
         from sqlalchemy.dialects import postgresql  # here, because it takes every command 80 ms to load
 
@@ -423,7 +424,7 @@ class PostgresStore(LedgerStore):
             import psycopg  # noqa: F401
         except ImportError as exc:
             advice = "pip install 'assaymark[postgres]'"
-            text = f"a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}"
+            text = f"a call log in PostgreSQL needs the package psycopg ({exc}): {advice}"
             raise LedgerError(f"{self.name}: {text}") from None
         arguments = {} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_S}
         self.engine = sa.create_engine(
@@ -447,7 +448,7 @@ class PostgresStore(LedgerStore):
         """Check that this is a ledger of this version, or make one if there are no tables yet."""
         if has_no_tables(self.engine):
             if not create:
-                raise LedgerError(f"{self.name}: there is no ledger here; import records first, or name another one")
+                raise LedgerError(f"{self.name}: there is no call log here; import records first, or name another one")
             with self.writing() as connection:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATING)))
                 if not sa.inspect(connection).get_table_names():
@@ -510,7 +511,7 @@ def check_note(row: Row) -> None:
     """Raise `LedgerError` unless a row of ``meta`` is an unchanged note."""
     name = row["name"]
     if not isinstance(name, str) or not name.startswith(_PREFIX):
-        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+        raise LedgerError(f"the note {name!r} of the call log is damaged; restore the call log from a copy")
     _parse_note(name.removeprefix(_PREFIX), row["value"])
 
 
@@ -520,7 +521,7 @@ def _parse_note(name: str, value: object) -> str:
     except (TypeError, ValueError):
         text, digest = "", ""
     if not isinstance(text, str) or digest != seal(name, text):
-        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+        raise LedgerError(f"the note {name!r} of the call log is damaged; restore the call log from a copy")
     return text
 
 

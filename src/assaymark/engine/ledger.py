@@ -411,7 +411,7 @@ class Ledger:
                 connection.scalars(sa.select(schema.objects.c.sha256).where(schema.objects.c.kind == schema.RAW))
             )
             gone = [
-                f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
+                f"object {digest}, the response body of a reply, is gone; restore the call log from a copy"
                 for digest in sorted(digests - stored)
                 if connection.scalar(sa.select(schema.objects.c.sha256).where(schema.objects.c.sha256 == digest))
                 is None
@@ -438,7 +438,7 @@ class Ledger:
                         now = connection.exec_driver_sql(at, (number,)).first()
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
                         text = f"row {number:,} of {table.name} {how} since it was sealed"
-                    differences.append(f"{text}; restore the ledger from a copy")
+                    differences.append(f"{text}; restore the call log from a copy")
                 later = _checksum(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")

@@ -27,9 +27,7 @@ GRACE_S = 1.0
 
 def run_outside_loop(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
     """Run ``work`` outside any event loop: in this thread, or in a new one if this one has a running loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if asyncio._get_running_loop() is None:  # which raises nothing that would become the context of every later error
         return work()
     with ThreadPoolExecutor(1, "outside the event loop") as thread:
         working = thread.submit(work)
@@ -191,7 +189,9 @@ class Attempts:
             result = replace(reply, seconds=seconds) if reply.seconds is None else reply
         elif isinstance(error, ModelError):
             refused = error.refused == "content"
-            result = refusal_of(error, call.model) if refused else FailedAttempt("failed", error)
+            result = refusal_of(error, call.model) if refused else FailedAttempt(
+                "lost" if error.lost else "failed", error
+            )  # fmt: skip
         else:
             defect = ModelError(f"{type(error).__name__}: {error}", retryable=False)
             result = FailedAttempt("defect", defect, defect=error)

@@ -24,6 +24,7 @@ from assaymark.engine.loop import FailedAttempt
 from assaymark.engine.schema import Attempt
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.records import canonical_json, duplicates, problems_of
+from assaymark.text import money
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
@@ -264,9 +265,9 @@ class SpendLimit:
     unless several calls in flight turn out longer than all before them by more than these reservations leave.
 
     A call that does not fit waits while replies of this run can still make room; when they cannot, nothing more is
-    sent. Every reply in the ledger counts, also of earlier runs. An attempt without a reply within its deadline, or in
-    flight when its run died, counts at its reservation, because it may have been paid. Spending of other workers on
-    the same ledger is read whenever calls are claimed.
+    sent. Every reply in the ledger counts, also of earlier runs. An attempt without a whole reply within its deadline,
+    or in flight when its run died, counts at its reservation, because it may have been paid. Spending of other workers
+    on the same ledger is read whenever calls are claimed.
     """
 
     def __init__(self, limit_usd: float, prices: Prices) -> None:
@@ -440,8 +441,8 @@ class SpendLimit:
 
     def _stop(self, usd: float, subject: str = "call needs") -> None:
         self.stopped = (
-            f"budget of {_usd(self.limit_usd)} USD would be exceeded: {_usd(self.spent)} spent, {_usd(self.under_way)} "
-            f"under way or cut off, the next {subject} up to {_usd(usd)}; "
+            f"budget of {money(self.limit_usd)} USD would be exceeded: {money(self.spent)} spent, "
+            f"{money(self.under_way)} under way or cut off, the next {subject} up to {money(usd)}; "
             "every reply so far is kept; raise --budget to continue"
         )
         self.wake()
@@ -461,8 +462,3 @@ def _no_price(models: Iterable[str]) -> str:
         f"no price is known for {', '.join(sorted(models))}, or not for prompts of this length, "
         "and a budget needs one: add it to a price table (--prices FILE), or leave the budget out"
     )
-
-
-def _usd(amount: float) -> str:
-    """Format USD with two decimals, or two significant digits for small amounts."""
-    return f"{amount:.2f}" if amount >= 0.01 or amount == 0 else f"{amount:.2g}"

@@ -490,7 +490,8 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     if not outcomes:
         first_of = np.bincount(np.where(swapped, second, first), minlength=a) / np.bincount(np.append(first, second))
         shares = abridge([f"{name} {percent(share)}" for name, share in zip(agents, first_of, strict=True)])
-        cells.left.append(f"no pair was seen in both orders, so position bias is not measured; shown first: {shares}")
+        known = "shown" if "order" in cells.roles else "named"  # without a column it is not known which was shown first
+        cells.left.append(f"no pair was seen in both orders, so position bias is not measured; {known} first: {shares}")
     return scored, outcomes
 
 
@@ -515,7 +516,7 @@ def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mappin
     plain = [word.strip().lower() for word in words]
     slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
     if {*plain} - {""} == {"0", "1"} - agents.keys():
-        cells.problems.add(cells.roles[role], "0 and 1 alone do not tell who won; write A, B and tie, or names")
+        cells.problems.add(cells.roles[role], "0 and 1 alone do not say who won; write A, B and tie, or names")
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if swapped.all() else "agent_b's in rows that say so" if swapped.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")

@@ -383,7 +383,7 @@ class _TableParser(RoleTable):
         elif whole is None and self.unread:
             pass  # the scale may follow from the unreadable scores
         elif whole is None:
-            message = f"scores run from {low:g} to {high:g}, which does not tell the scale"
+            message = f"scores run from {low:g} to {high:g}, which does not determine the scale"
             self.problems.add(column, f"{message}; declare it, as in {flag}")
         else:
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")

@@ -154,7 +154,7 @@ def _recognise(name: str, keep_going: bool, tree: Any, where: PlaceOf) -> Recogn
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as exc:
         after = f"after {where(rows[-1][0])}" if rows else ""
         message = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
-        raise InputError(name, [Problem(after, f"{message}; map the columns of a table of your own")]) from None
+        raise InputError(name, [Problem(after, f"{message}; map the columns of your table")]) from None
     if not rows:
         raise InputError(name, [f"is recognised as {tool.name}, without a score in it"])
     first_objects = tree[:50] if isinstance(tree, list) else [tree]

@@ -1,4 +1,4 @@
-"""Judge calls for decisions: the prompt, the information blinded in it, and the plan of all calls of a study."""
+"""Judge calls for decisions: the prompt, what is blinded in it, the plan of all calls, and the parsing of replies."""
 
 from __future__ import annotations
 

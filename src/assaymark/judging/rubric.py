@@ -106,7 +106,7 @@ class Rubric(Frozen):
         names, wrong = [dimension.name for dimension in dimensions], []
         twice = duplicates(names)
         if twice:
-            wrong.append(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
+            wrong.append(f"each dimension needs a unique name (got {', '.join(twice)} more than once)")
         if AGGREGATE in names:
             wrong.append(f"{AGGREGATE!r} names the mean over the dimensions and cannot name one of them")
         low, high = info.data.get("scale", (dimensions[0].at[0], dimensions[0].at[-1]))

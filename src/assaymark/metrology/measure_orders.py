@@ -19,12 +19,12 @@ from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import Test
 from assaymark.metrology.design import detectable_levels
-from assaymark.metrology.estimates import Estimate, Maker, number
+from assaymark.metrology.estimates import Maker, number
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, OTHER_MARGINS, ClusterOrder
-from assaymark.records import JSON, Measurement
+from assaymark.records import AGGREGATE, JSON, Measurement
 
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
@@ -84,7 +84,7 @@ def order_measurements(
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
                      "undefined: too few clusters", detail | {"order": table.order})  # fmt: skip
     panel, leader, pair = tests.panel, None, None
-    alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
+    alpha = plan.inference.level_of(AGGREGATE, tests.shared)
     tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
     if tested.size:
         se, df = float(np.median(panel.se[tested, 0])), float(np.median(panel.df[tested, 0]))
@@ -140,9 +140,9 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
             yield _contrast(tests, labels, k, s, turn, float(half[k, s]), rows)
-            for family, drop in tests.drops.items():
+            for family, (drop, p_adjusted) in tests.drops.items():
                 comparable = drop.clusters[k] > 0
-                detail = drop.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
+                detail = drop.detail(k, s) | {"p_adjusted": float(p_adjusted[k, s])}
                 if s == 0:
                     detail["within"] = bool(abs(drop.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
@@ -157,14 +157,12 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                 value, detail = _without_interest(tests, alone, s, turn)
                 detail["families"] = [*sorted({table.families[j] for j in np.flatnonzero(conflict)})]
                 detail["free"] = [table.judges[j] for j in np.flatnonzero(~conflict)]
-                width = 0.0
-                if alone.se is not None and alone.df is not None:
-                    width = float(scipy.special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
+                ends = alone.interval(plan.level)
                 yield tests.number(
                     "recusal.contrast", labels, value, (alone.clusters, "clusters"),
                     "judges stand aside for agents of their own family: judge + agent fit on the other cells of a "
                     "cluster", "undefined: every judge shares its family with one of the two", detail,
-                    (value - width, value + width) if value is not None and width > 0 else None,
+                    None if ends is None else (min(turn * end for end in ends), max(turn * end for end in ends)),
                 )  # fmt: skip
             if pair in adjusted:
                 yield _length(tests, labels, s, turn, gating[pair], adjusted[pair])
@@ -173,11 +171,9 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 complete = contrast[:, ~np.isnan(contrast).any(axis=0)]
                 many = reliability.random_judges(complete, plan.level, table.consecutive)
-                yield tests.number(
-                    "judges.contrast", labels, many.estimate if many.state == "ok" else None,
-                    (len(by_family), "judge families"), _JUDGES, many.state,
-                    {"p": many.p, "df": many.df, "se": many.se}, (many.low, many.high),
-                )  # fmt: skip
+                yield tests.number("judges.contrast", labels, None if many.se is None else many,
+                                   (len(by_family), "judge families"), _JUDGES, many.state,
+                                   {"p": many.p, "df": many.df, "se": many.se})  # fmt: skip
 
 
 def _contrast(
@@ -237,15 +233,13 @@ def _length(
     tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: PairTest, adjusted: length.LengthAdjusted
 ) -> Measurement:
     """Measure the difference at equal length, and whether text length can explain the raw difference."""
-    plan, oriented = tests.plan, None if test.difference is None else turn * test.difference
-    p_up = test.p / 2 if (oriented or 0.0) > 0 else 1 - test.p / 2
-    contrast = Estimate(oriented, test.se, test.df, None, None, test.p, p_up, test.state)
-    raw, word = adjusted.raw, "may be length"
+    plan, raw, word = tests.plan, adjusted.raw, "may be length"
+    value, detail = _without_interest(tests, test, s, turn)
     # With unequal clusters the mean over cycles can have the other sign, and is then not comparable.
     if raw.estimate is not None and raw.estimate >= 0:
-        word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, None, plan.inference.alpha)
+        equal = {"estimate": value, "p_up": test.p / 2 if (value or 0.0) > 0 else 1 - test.p / 2}
+        word = length.length_rule(raw, equal, adjusted.slopes, adjusted.gap, None, plan.inference.alpha)
     slope, covariates = adjusted.slopes[0], plan.claims.covariates
-    value, detail = _without_interest(tests, test, s, turn)
     detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
                "slope_p": slope.p, "raw": raw.estimate, "overlap": adjusted.overlap}  # fmt: skip
     if len(adjusted.slopes) > 1:

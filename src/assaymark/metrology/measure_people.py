@@ -25,7 +25,7 @@ from assaymark.metrology.kappa import contingency, settled_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.reliability import random_judges
-from assaymark.protocol import SCALE, Scale, categories_on
+from assaymark.protocol import SCALE, Coefficient, Scale, categories_on
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
@@ -234,8 +234,8 @@ def judge_against_humans(
     if agent_family is not None:
         names, family = checks.labels(source, "agent_family", agent_family, x.size)
         by_family = {name: bias(family == k) for k, name in enumerate(names)}
-    kappa = _pair_agreement(settled_half_up(x), settled_half_up(y), codes, False, level)
-    return JudgeAgainstHumans(kappa, _pair_agreement(x, y, codes, True, level), bias(slice(None)), rate(passes[good]),
+    kappa = _pair_agreement(settled_half_up(x), settled_half_up(y), codes, "kappa", level)
+    return JudgeAgainstHumans(kappa, _pair_agreement(x, y, codes, "icc", level), bias(slice(None)), rate(passes[good]),
                               rate(~passes[~good]), by_family)  # fmt: skip
 
 
@@ -262,12 +262,12 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
     return np.where(single == single[0], fitted, slopes(by_cycle=True)) if (single != single[0]).any() else fitted
 
 
-def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> estimates.Estimate:
-    """Compute quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from cluster moments."""
+def _pair_agreement(x: Floats, y: Floats, codes: Ints, form: Coefficient, level: float) -> estimates.Estimate:
+    """Compute quadratic-weighted kappa of two raters, or their intraclass correlation ICC(A,1), with a jackknife."""
     middle = (x.mean() + y.mean()) / 2  # values around 0 keep their precision when squared
-    x, y = x - middle, y - middle
-    parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-    n, sx, sy, xx, yy, xy = estimates.leave_out(estimates.group_sums(parts, codes, int(codes.max()) + 1)).T
+    sums = KappaSums.of(np.stack([x, y], axis=1)[:, :, None], codes, int(codes.max()) + 1, [(0, 1)], middle, form)
+    left = estimates.leave_out(sums.columns[:, 0].T).T
+    n, sx, sy, xx, yy, _ = left
     constant = np.minimum(xx - sx * sx / n, yy - sy * sy / n) <= _NO_SPREAD * np.maximum(xx, yy)
     if constant[0]:
         return estimates.undefined(_CONSTANT)
@@ -275,8 +275,7 @@ def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: f
         return estimates.undefined(estimates.ONE_CLUSTER)
     if constant.any():
         return estimates.undefined(f"{_CONSTANT} (without one of the clusters)")
-    apart = xx + yy - 2 * sx * sy / n - of_sample * (xx + yy - 2 * xy) / n
-    values = 2 * (xy - sx * sy / n) / apart
+    values = sums.kappas(left[:, None])[0, 0]
     return estimates.jackknife_estimate(float(values[0]), values[1:], level)
 
 
@@ -397,8 +396,7 @@ def people_measurements(
         yield agreed
         if mask.any():  # the labelled records themselves, which a certificate contains
             judged, grades = (
-                [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-                for values in (people.panel[:, :, s], human)
+                [[*map(estimates.defined, row)] for row in values.tolist()] for values in (people.panel[:, :, s], human)
             )
             detail = {"agents": list(table.agents), "of": [table.clusters[g] for g in people.cluster.tolist()],
                       "pi": people.pi[rows].tolist(), "judged": judged, "people": grades}  # fmt: skip
@@ -578,7 +576,7 @@ def _agreement(people: _People, s: int, make: Maker) -> Measurement:
         left = estimates.leave_out(sums.columns[:, 0].T).T
         by_pair.append(sums.kappas(left[:, None])[0, 0])
         sizes.append(left[0])
-        detail["pairs"][name] = None if math.isnan(by_pair[-1][0]) else float(by_pair[-1][0])
+        detail["pairs"][name] = estimates.defined(by_pair[-1][0])
         correlations.append(raw.points()[0])
     there = np.array(sizes) > 0
     overall, *drops = (np.where(there, by_pair, 0.0).sum(axis=0) / there.sum(axis=0)).tolist()

@@ -556,12 +556,10 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
             p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
-    drawn: tuple[tuple[Test, Callable[..., list[TestSet]]], ...]
-    drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
-    for name, make in drawn:
+    drawn: dict[Test, Callable[..., list[TestSet]]] = {"bootstrap": bootstrap_tests, "sign-flip": flip_tests}
+    for name, make in drawn.items():
         p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
-            parts = [*some.values()]
-            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng)
+            tests = make([*some.values()], plan.resamples or RESAMPLES, rng)
             p_values[name][[*some]] = [test.p for test in tests]
     return p_values

@@ -121,7 +121,7 @@ class Truth:
             ("dimensions", list(self.dimensions)),
         ):
             wrong(not names, name, "at least one is needed (got 0)")
-            wrong(len(set(names)) < len(names), name, f"each needs a name of its own (got {', '.join(names)})")
+            wrong(len(set(names)) < len(names), name, f"each needs a unique name (got {', '.join(names)})")
         for name, count in (("clusters", self.clusters), ("cycles", self.cycles)):
             wrong(count < 1, name, f"must be at least 1 (got {count})")
         for name in ("cluster", "cycle", "interaction", "residual"):

@@ -13,6 +13,7 @@ from rich.text import Text
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet, chip_words
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
+from assaymark.report.datasheet.sections import drift_answer
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import ordered_verdicts
 from assaymark.report.study import overview, scores
@@ -163,6 +164,11 @@ _TRUTH: Final[_Columns] = tuple(
     (title, f"truth.{name}", {"prompt": BASE})
     for title, name in (("right calls", "accuracy"), ("both orders", "both"), ("one order", "one"), ("neither", "none"))
 )
+_KAPPAS: Final = {
+    "between.kappa_content": "by content, orders averaged", "between.kappa": "by position, call by call",
+}  # fmt: skip
+_PAIRS, _NAME = 6, 19
+"""Most pairs of judges that are listed, and the width for a judge's name that 80 columns leave."""
 _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
@@ -174,14 +180,19 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     # One row for each judge with a measurement of the name ``head`` (empty: each judge).
     for columns, head in wanted if log else [(_RUN, "dark_current"), (_POINTS, "point.slope")]:
         table = Table(box=None, pad_edge=False, title_justify="left")
-        table.add_column("Judge", overflow="fold")
+        table.add_column("Judge", overflow="fold", min_width=min(max(len(sheet.judge) for sheet in sheets), _NAME))
         for title, _, _ in columns:
             table.add_column(title, justify="right", min_width=max(map(len, title.split())))
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
-                cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
-                table.add_row(clean(sheet.judge, 60), *(cell_text(by_id.get(cell)) for cell in cells))
+                names = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
+                cells = [
+                    "not measured" if item is None or item.state.startswith("not measured")
+                    else "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))
+                    for item in map(by_id.get, names)
+                ]  # fmt: skip
+                table.add_row(clean(sheet.judge, 60), *cells)
         parts += [table] if table.row_count else []
     if log:
         truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
@@ -192,24 +203,22 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     else:  # the sketch without its rules, which the page prints
         for sheet in (sheet for sheet in sheets if sheet.sketch):
             parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(chip_words(chip)[0] for chip in sheet.sketch)}"))
-    for item in agreement:
-        base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
-        value = item.state
-        if item.value is not None:
-            value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
-        pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
-        parts.append(Text(f"kappa of {pair} {base}: {value}"))
+    for name, base in _KAPPAS.items():
+        pairs = [item for item in agreement if item.name == name]
+        values = [item.value for item in pairs if item.value is not None]
+        if len(pairs) > _PAIRS and values:
+            ends = f"{number(min(values))} to {number(max(values))}"
+            parts.append(Text(f"kappa of {len(values)} pairs of judges {base}: {ends}; the page has each"))
+            continue
+        for item in pairs:
+            value = item.state
+            if item.value is not None:
+                value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
+            pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
+            parts.append(Text(f"kappa of {pair} {base}: {value}"))
+    alike = [m.labels for m in agreement if m.name == "between.kappa" and m.value == 1]
+    named = "; ".join(f"{clean(both['a'], 60)} and {clean(both['b'], 60)}" for both in alike)
+    parts += [Text(f"The same verdict in every call, as a copy would give: {named}")] if alike else []
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
-        value = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
-        if item.value is not None:
-            shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
-            value = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
-        parts.append(Text(f"{clean(sheet.judge, 60)}: {value}"))
+        parts.append(Text(f"{clean(sheet.judge, 60)}: {drift_answer(item)}"))
     return Group(*parts)
-
-
-def cell_text(item: Measurement | None) -> str:
-    """A measurement in a table cell: its value, the text of a censored threshold, or the reason why there is none."""
-    if item is None or item.state.startswith("not measured"):
-        return "not measured"
-    return "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))

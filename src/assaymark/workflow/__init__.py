@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         cost_callback as paying, say, silent, watched,
     )  # fmt: skip
     from assaymark.workflow.proofread import (
-        fix as fix_text, gate_lines, github_lines, read_decided, read_document, sarif, proofread_lines,
+        fix as fix_text, gate_claim, gate_lines, github_lines, read_decided, read_document, sarif, proofread_lines,
         proofread as proofread_text, Document, form_of,
     )  # fmt: skip
     from assaymark.workflow.publish import (
@@ -104,8 +104,9 @@ __all__ = [
     "chosen_languages", "claim_study", "computing_of", "content_digest", "cost_callback", "counts", "datasheet_report",
     "decide", "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
     "expect_datasheets", "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow",
-    "export_inspect", "file_sha256", "finish", "fix_text", "forecast", "form_of", "frame_of", "gate_lines",
-    "github_lines", "graded_value", "import_files", "import_grades", "import_named_grades", "in_flight_bound",
+    "export_inspect", "file_sha256", "finish", "fix_text", "forecast", "form_of", "frame_of", "gate_claim",
+    "gate_lines", "github_lines", "graded_value", "import_files", "import_grades", "import_named_grades",
+    "in_flight_bound",
     "is_plan_of_scores", "item_names", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
     "known_scores", "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map",
     "make_controls", "market_facts", "measure_behaviour", "measure_judges", "measure_log", "measure_study",

@@ -285,7 +285,7 @@ def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply
     keys = [call.key for call in calls]  # computing keys is slow
     replies = dict(ledger.replies(keys))
     if lost := sum(key not in replies for key in keys):
-        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
+        raise LedgerError(f"{lost} replies that were recorded cannot be found in the call log; it is damaged")
     return replies
 
 
@@ -452,7 +452,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     if problem:
         raise InputError("--ledger", [problem])
     if folder.has_ledger and folder.ledger != url:
-        raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
+        raise PlanError(f"{folder.path} has its call log elsewhere already ({folder.ledger}); use a new run folder")
     return not folder.has_ledger
 
 
@@ -464,7 +464,7 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
         if stored != plan:
             raise PlanError(
                 f"{ledger.name} holds the calls of another plan ({stored[:12]}..., this one is {plan[:12]}...); "
-                "one ledger is for one plan: name another database, or another schema of it"
+                "one call log is for one plan: name another database, or another schema of it"
             )
     anchor_lock(folder, ledger)
 

@@ -19,6 +19,7 @@ from assaymark.records import canonical_json
 from assaymark.text import count_of
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import open_locked
+from assaymark.workflow.measure import measured_from
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
@@ -36,6 +37,9 @@ def claim(folder: RunFolder) -> VerdictFile:
             f"{folder.path}: leaving a judge family out reverses {len(plan.pairs)} pairs, and the plan's held-out "
             f"judge has not judged them; run: assaymark judge {folder.path}, then assaymark measure"
         )
+    if not store.done(MEASUREMENTS, measured_from(folder, locked)[0]):
+        newer = "judgments, evidence, grades or plan are newer than its measurements"
+        raise LedgerError(f"{folder.path}: {newer}; run: assaymark measure {folder.path}")
     planned = locked.preregistered
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=planned)
     stated = [amendment.stated for amendment in locked.amendments]
@@ -104,7 +108,7 @@ class VerifiedRun:
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
-                    problem = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                    problem = f"its {name} was edited after the first call under it: {now:.80}, the call log says"
                     self.report(folder.lock, f"{problem} {then:.80}")
             elif anchors and text != runs.json_text(read):
                 self.report(folder.lock, "is not written as assaymark writes it, though its fields are the same")
@@ -113,9 +117,9 @@ class VerifiedRun:
         if not stored:
             return {}
         if anchors:
-            self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
+            self.same += (f"{self.name(folder.lock)}: every field, by the call log",)
         else:
-            problem = "the ledger does not have it: no call was made under it yet, or it was"
+            problem = "the call log does not have it: no call was made under it yet, or it was"
             self.notes += (f"{self.name(folder.lock)}: {problem} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
         with self.guard(folder.plan):
@@ -172,6 +176,8 @@ class VerifiedRun:
                         self.report(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
+        elif any(folder.tables.glob("*.parquet")) or (stored and folder.verdicts.is_file()):
+            self.report(manifest, "is gone, and with it the digests of the tables; restore it from a copy")
         before, listed = len(self.differences), dict[str, str]()
         with self.guard(folder.sums):
             present = runs.published_files(folder)
@@ -198,7 +204,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
-        raise InputError(str(folder.path), ["contains no run: no lock, no ledger and no tables"])
+        raise InputError(str(folder.path), ["contains no run: no lock, no call log and no tables"])
     verified = VerifiedRun(folder.path)
     for run in (folder, folder.rationales):
         if run.path.is_dir():

@@ -159,7 +159,7 @@ def refuse_other_cycles(folder: RunFolder, clusters: Mapping[str, str]) -> None:
     if draw is not None and dict(draw.strata) != dict(clusters) and (grading_begun(folder) or stored_grades(folder)):
         raise PlanError(
             f"{folder.path}: people grade {len(draw.units)} of {len(draw.frame)} other cycles here, drawn {draw.at}; "
-            "give this table a folder of its own (assaymark check --out)"
+            "give this table its own folder (assaymark check --out)"
         )
 
 

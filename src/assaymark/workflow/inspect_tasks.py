@@ -178,8 +178,8 @@ _STOPS: Final[Mapping[Finish, str]] = {
 }  # fmt: skip
 _REASONS: Final = {"invalid": "invalid_response_format", "refused": "refusal"}
 _NOT_SHOWN: Final = (
-    "Agents and record ids are left out, as they were for the judge. Which agents may be ordered is a matter of "
-    "verdicts; see the report of the run. call_key leads to the record in tables/judgments.parquet."
+    "Agents and record ids are left out, as they were for the judge. Which rankings are supported "
+    "is in the report of the run. call_key finds the record in tables/judgments.parquet."
 )
 
 

@@ -529,7 +529,7 @@ _ROLES: Final[Mapping[str, tuple[_ArgumentProblems, Callable[[], Iterable[str]],
     "agent": (agent_argument_problems, reference_agents, "cannot decide; built-in models that can"),
     "judge": (argument_problems, tuple, ""),
     "judge of seasons": (
-        season_argument_problems, lambda: SEASON_PLANTED, "cannot read whole records; reference models that can",
+        season_argument_problems, lambda: SEASON_PLANTED, "cannot read whole records; built-in models that can",
     ),
 }  # fmt: skip
 """The check of a model's arguments by its role, and the built-in models that can play it, if not all can."""

@@ -17,12 +17,24 @@ from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
 from assaymark.claims.certification import VERDICTS_FORMAT, VerdictFile
-from assaymark.claims.proofread import ClaimCheck, Mark, RunVerdicts, TextCheck, proofread_sentence
-from assaymark.claims.sentences import LONGEST, RunNames
+from assaymark.claims.messages import listing
+from assaymark.claims.proofread import (
+    HEADS,
+    MARKS,
+    Mark,
+    RunVerdicts,
+    TextCheck,
+    claim_text,
+    proofread_sentence,
+    rejection_reason,
+    statement_key,
+)  # fmt: skip
+from assaymark.claims.sentences import LONGEST, Relation, RunNames, name_key, pattern
 from assaymark.errors import InputError, Problem, UnknownNameError, foreign_format, problems_of
-from assaymark.records import AGGREGATE, write_atomic
+from assaymark.records import AGGREGATE, Level, measurement_id, write_atomic
 from assaymark.text import clean, visible
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
+from assaymark.workflow.tables import MEASUREMENTS, Store
 
 MOST_BYTES: Final = 8_000_000
 """Maximum size of a text in bytes."""
@@ -51,11 +63,8 @@ _FORMS: Final[dict[str, Form]] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"), **dict.fromkeys((".tex", ".ltx"), "latex"),
 }  # fmt: skip
 _GONE, _BREAK = "\x00", "\x1e"
-_LONGEST_CODE: Final = 1000
-_INLINE: Final = (
-    "a", "abbr", "b", "cite", "del", "em", "font", "i", "ins", "mark", "q", "s", "small", "span", "strong", "sub",
-    "sup", "time", "tt", "u", "var",
-)  # fmt: skip
+_INLINE: Final = ("a", "abbr", "b", "cite", "del", "em", "font", "i", "ins", "mark", "q", "s", "small", "span",
+                  "strong", "sub", "sup", "time", "tt", "u", "var")  # fmt: skip
 _CODE: Final = ("code", "kbd", "samp")
 _UNREAD: Final = (*_CODE, "math", "noscript", "pre", "script", "style", "svg", "template", "textarea")
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)(?:\s[^<>]*|/)?>")
@@ -73,8 +82,9 @@ _MARKDOWN: Final = re.compile(
 _LATEX: Final = re.compile(
     r"(?<!\\)%[^\n]*|\\(?:cite\w*|[a-z]*ref|label|url|includegraphics|input|include|bibliography\w*|usepackage|documentclass|"
     r"begin|end|vspace|hspace|setlength|color)\*?(?:\[[^\]\n]*\])?(?:\{[^{}]*\})?|"
-    r"\\[a-zA-Z]+\*?(?:\[[^\]\n]*\])?[ \t]?|[{}$]|``|''|\\(?=[%&_#$])"
+    r"\\[a-zA-Z]+\*?(?:\[[^\]\n]*\])?[ \t]?|[{}$]|``|''|\\(?=[%&_#$])|\\[,;:! ]"
 )
+_LATEX_SIGNS: Final = {"\\kappa": "κ", "\\Delta": "Δ", "\\approx": "≈", "\\pm": "±", "\\,": " ", "\\;": " ", "\\": " "}
 _LATEX_BREAKS: Final = re.compile(r"\\(?:(?:sub)*section|paragraph|chapter|item|caption|title|begin|end)\b")
 _TITLE: Final = re.compile(r"\\(?:(?:sub)*section|paragraph|chapter|title|caption)\*?\{[^{}\n]{0,500}\}")
 _VERBATIM: Final = re.compile(r"\\begin\{(verbatim|lstlisting|minted|equation\*?|align\*?|tabular[*x]?|tikzpicture)\}")
@@ -171,6 +181,7 @@ class Document:
                 chars[match.start()] = _BREAK
             for match in _LATEX.finditer("".join(chars)):
                 _fill(chars, *match.span(), _GONE)
+                chars[match.start()] = _LATEX_SIGNS.get(match[0].strip(), chars[match.start()])
                 if _LATEX_BREAKS.match(match[0]):
                     chars[match.start()] = _BREAK
             for match in _TITLE.finditer(text):
@@ -246,10 +257,10 @@ class Document:
         for tick in ticks:
             same = places[len(tick[0])]
             after = bisect_right(same, tick.start())
-            if tick.start() < until or after == len(same) or same[after] - tick.end() > _LONGEST_CODE:
+            if tick.start() < until or after == len(same) or same[after] - tick.end() > LONGEST:
                 continue
             close, until = same[after], same[after] + len(tick[0])
-            if self.keep(self.text[tick.end() : close].strip()):
+            if self.keep(code := self.text[tick.end() : close].strip()) or re.fullmatch(r"[+−-]?\d*[.,]?\d+", code):
                 _fill(chars, *tick.span(), _GONE)
                 _fill(chars, close, until, _GONE)
             elif _BREAK not in chars[tick.start() : close]:
@@ -322,7 +333,96 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
         "clusters": max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0),
     }  # fmt: skip
     counts = {noun: size for noun, size in sizes.items() if size}
-    return RunVerdicts(names, saved.verdicts, saved.measurements, saved.ranks, counts, judged=bool(saved.panel.judges))
+    stored = Store(folder).stored(MEASUREMENTS) if path.is_dir() else ()
+    levels = (item for item in stored if item.name in ("score.effect", "season.total"))
+    measured = {**saved.measurements, **{measurement_id(item.name, item.labels): item for item in levels}}
+    return RunVerdicts(names, saved.verdicts, measured, saved.ranks, counts, judged=bool(saved.panel.judges))
+
+
+# --- the gate ---------------------------------------------------------------------------------------------------------
+
+GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
+
+
+def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
+    """Parse a claim in `GRAMMAR`, or look up a claim id of ``verdicts.json``; returns its relation and score."""
+    text = " ".join(text.split())
+    for verdict in run.verdicts:
+        head = verdict.claim.id.partition("[")[0]
+        if text == verdict.claim.id and head in HEADS:
+            subjects = verdict.claim.subjects
+            return Relation(HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
+    if written := re.fullmatch(r"([\w.]+)\[.*\]", text):
+        ids = [verdict.claim.id for verdict in run.verdicts]
+        raise UnknownNameError("claim", text, [one for one in ids if one.startswith(f"{written[1]}[")] or ids)
+    head, on, score_name = text.rpartition(" on ")
+    body, scored = (head, score_name) if on else (text, "")
+    match = pattern("gate_claim").fullmatch(body)
+    if match is None:
+        raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
+    plain = name_key(scored.strip().removeprefix("the "))
+    overall = dict.fromkeys(("", "overall", "overallscore", "aggregate", "aggregatescore"), AGGREGATE)
+    phrases: dict[str, str] = {}
+    for name in (run.main, *run.names.scores):
+        said = run.words(name).removeprefix("the ")
+        for phrase in (said, re.sub(r" in these \d+ windows$", "", said), said.partition(" over all ")[0]):
+            phrases.setdefault(name_key(phrase), name)
+    score = (phrases | {name_key(name): name for name in run.names.scores[::-1]} | overall).get(plain)
+    if score is None:
+        raise UnknownNameError(
+            "score", scored, ("the overall score", *(one.replace("_", " ") for one in run.names.scores))
+        )
+    agents, keys = list[str](), {name_key(agent): agent for agent in run.names.agents} | dict(run.names.by_key)
+    for plain in (name.strip(" '\"") for name in (match["a"] or match["first"], match["b"]) if name):
+        agent = plain if plain in run.names.agents else keys.get(name_key(plain))
+        if agent is None:
+            raise UnknownNameError("agent", plain, run.names.agents)
+        agents.append(agent)
+    if len(set(agents)) < len(agents):
+        raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
+    if len(agents) == 1:
+        return Relation("first", (agents[0],)), run.score(score)
+    sign = match["op"] or ("<" if match["word"].lower() == "below" else ">")
+    if sign in "~≈":
+        return Relation("level", (agents[0],), (agents[1],)), run.score(score)
+    high, low = agents if sign == ">" else agents[::-1]
+    return Relation("above", (high,), (low,)), run.score(score)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCheck:
+    """Result of checking a claim against a required level."""
+
+    passed: bool
+    mark: Mark
+    level: Level
+    sentence: str
+    why: str
+    conditions: tuple[str, ...]
+
+
+def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> ClaimCheck:
+    """Check whether a run supports a claim at a level; an unsupported claim is named without its direction."""
+    by_id = {verdict.claim.id: verdict for verdict in run.verdicts}
+    named = by_id.get(text.strip()) or run.by_statement.get(statement_key(text))
+    if named is not None and named.claim.id.partition("[")[0] not in HEADS:
+        reached = named.publication_level
+        if reached == "no-claim":
+            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", rejection_reason(named), ())
+        conditions = tuple(condition.text for condition in named.conditions)
+        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, claim_text(named), "", conditions)
+    relation, score = parse_claim(named.claim.id if named is not None else text, run)
+    mark, reason, by = run.rule(relation, score)
+    if mark not in ("x", "/"):
+        names, phrase = listing(sorted({*relation.left, *relation.right})), run.words(score)
+        about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
+        sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {phrase}."
+        reason = f"the run supports “{claim_text(by[0])}”" if mark == "!" and by else reason
+        return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
+    level: Level = "headline" if mark == "x" else "qualified"
+    conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
+    passed = level == "headline" or at_least == "qualified"
+    return ClaimCheck(passed, mark, level, " ".join(map(claim_text, by)), "", conditions)
 
 
 def gate_lines(gated: ClaimCheck, at_least: str) -> list[str]:

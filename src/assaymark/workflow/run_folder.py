@@ -102,7 +102,7 @@ class RunFolder:
     def refuse_others(self, ours: bool, noun: str) -> None:
         """Raise `PlanError` if the folder holds files and they are not ``ours``."""
         if not ours and self.path.is_dir() and any(self.path.iterdir()):
-            raise PlanError(f"{self.path} holds other files; give the {noun} a folder of its own (--out)")
+            raise PlanError(f"{self.path} holds other files; give the {noun} its own folder (--out)")
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:

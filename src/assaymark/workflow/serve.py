@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from os.path import realpath
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -110,7 +111,7 @@ class RunServer:
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
-            return _error_page(404, "This folder has no ledger.")
+            return _error_page(404, "This folder has no call log.")
         with Ledger.open(self.folder.ledger, create=False) as ledger:
             try:
                 call = ledger.call(match[1])
@@ -190,7 +191,7 @@ class LabelServer:
             return Response(404, b"no such page", _KINDS[".txt"])
         try:
             label: Any = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
             return Response(400, problem.encode(), _KINDS[".txt"])
@@ -282,12 +283,12 @@ def join_runs(
     folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
 ) -> tuple[tuple[SiteEntry, ...], tuple[Path, ...]]:
     """Write one site of finished runs of any kind; returns the runs in menu order, and the files."""
-    paths, problems = [folder.path.resolve() for folder in folders], []
+    paths, problems = [Path(realpath(folder.path)) for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
         elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            problem = "is not a run folder" if folder.path.is_dir() else "does not exist"
+            problem = "is not a run folder" if folder.path.exists() else "does not exist"
             problems.append(Problem(str(folder.path), f"{problem}; name folders of finished runs"))
     if problems:
         raise InputError("runs of a site", problems)

@@ -32,8 +32,13 @@ SAID = {
         "Brent settled at $91.01"),
     ("supported", "free-fact-in-sentence"): ("Crude slipped, closing the day near $91.01 again",),
     # what cannot be checked says why
-    ("not_found", "threshold"): ("exit if GOLD falls more than 3.1%", "exit if Brent falls below $85.5", "VIX >19.5"),
-    ("not_found", "bare-integer"): ("11 reasons",), ("not_found", "unmatched"): ("up 77.7%",),
+    # a threshold or a possibility agrees with a cell or a difference by chance
+    ("not_found", "threshold"): (
+        "exit if GOLD falls more than 3.1%", "exit if Brent falls below $85.5", "VIX >19.5", "GOLD may fall by 6.5%",
+        "Invalidation: SMH -5.5% breakdown", "Invalidation: SMH underperforms SPY by 6.7% in 5d"),
+    ("not_found", "bare-integer"): ("11 reasons",), ("not_found", "unmatched"): ("up 77.7%", "IAU is up 3%"),
+    # the figure of another horizon is there, but it is not the one that the text names
+    ("in_context", "row-other-horizon"): ("GOLD 21d return +3.12%",),
     # differences and sums of visible facts
     ("derivable", "difference-of-rows"): (
         "EWY outperformed SPY by 11.48 percentage points in 5d", "SMH beats IAU by 21.54% over 21d",
@@ -66,7 +71,6 @@ def test_another_row_sign_horizon_direction_or_subject_does_not():
         "GOLD is rank 3 of 11",  # bare integers name no field
     ):
         assert "supported" not in m.states(text, PARTIAL), text
-    assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"  # a fine figure is not lost
     for text in (
         "SMH outperformed SPY by 6.70% in 5d",  # it lagged
         "EWY vs SPY -11.48% in 5d",
@@ -116,11 +120,10 @@ def test_rules_of_prompt_and_constraints():
     seen = m.material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
     assert m.states("no holding exceeds 60%", seen) == ["rule"]
     assert only("nothing exceeds 60%", seen).state == "in_context"
+    news = m.material(prompt="Deliveries of orders fell 12%. Analysts must explain every position.")  # no rule
+    assert m.states("deliveries of orders fell 12%", news) == ["in_context"]
     held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})  # visible, too
-    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == [
-        "supported",
-        "supported",
-    ]
+    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == ["supported"] * 2
 
 
 OWN = decision(
@@ -175,9 +178,8 @@ def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order
     seen = context(completeness="partial", portfolio=held, facts=priced, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
     assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
-    priced = (fact("e", "GOLD", "earnings", 3.25, "usd"),)  # the units of an order are no earnings that equal them
-    one = decision("I buy 3.25 units of GOLD.", "GOLD earned 3.25.", actions=(replace(bought[0], quantity=3.25),))
-    assert [found.state for found in numeric_ledger(one, context(facts=priced))] == ["own_action", "supported"]
+    sold = decision("Sell 10.0 units of GOLD.", actions=(Action("GOLD", "sell", quantity=10.0),))  # all that is held
+    assert [found.rule for found in numeric_ledger(sold, seen)] == ["own-labelled"]
     assert evidence.audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 
@@ -206,9 +208,8 @@ def test_a_return_over_the_days_shown_and_the_distance_between_two_prices_follow
     for text in ("Gold rose 6.0%", "a return of 6.00% for Gold", "Gold is up 2.91%"):
         found = only(text, seen)
         assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
-    # the wrong way, too coarse for the middle of the series, no movement, another instrument, a condition, a forecast
-    others = "Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%. If Gold rises another 6.00%, I sell."
-    assert m.states(f"{others} Gold should rise 6.00% from here.", seen) == ["not_found"] * 6
+    # the wrong way, too coarse for the middle of the series, no movement, another instrument
+    assert m.states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
     days = ((1, 100.0), (2, 103.0), (3, 106.0))  # days that are facts are days shown
     facts = [
         fact(f"c{day}", "GOLD", "close", value, "price", as_of=AT - timedelta(days=9 - day)) for day, value in days

@@ -55,9 +55,9 @@ def first(pairs, condition):
     ("ladder", lambda _: {"orders": ("uv",)}, "orders", "both orders once (got uv)"),
     ("ladder", lambda _: {"orders": ("uv", "uv")}, "orders", "both orders once"),
     ("ladder", lambda _: {"orders": ()}, "orders", "got none"),
-    ("filler", lambda p: {"v": replace(p.v, text=f"{p.v.text} ({p.id})")}, "leakage", "v tells about the pair"),
+    ("filler", lambda p: {"v": replace(p.v, text=f"{p.v.text} ({p.id})")}, "leakage", "v reveals the pair"),
     ("filler", lambda p: {"v": replace(p.v, text=f"{p.v.text} level: 3")}, "leakage", "got 'level: 3'"),
-    ("filler", lambda p: {"brief": replace(p.brief, question="delta=2, or not?")}, "leakage", "the task tells"),
+    ("filler", lambda p: {"brief": replace(p.brief, question="delta=2, or not?")}, "leakage", "the task reveals"),
 ])  # fmt: skip
 def test_a_violation_is_caught_by_its_gate(pairs, condition, changed, gate, what):
     pair = first(pairs, condition)

@@ -148,7 +148,7 @@ def test_a_number_leads_to_its_measurement(page):
 def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
     found = portbench.render_benchmark(run())
     assert not [path for path in found if path.startswith("calls/")]
-    assert "Excerpts. The whole call is in the ledger" in words(found["episodes/literal-conservative-normal.html"])
+    assert "Excerpts. The whole call is in the call log" in words(found["episodes/literal-conservative-normal.html"])
     assert set(found) == {path for path in pages() if not path.startswith("calls/")}
 
 

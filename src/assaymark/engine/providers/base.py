@@ -84,15 +84,16 @@ def as_model_error(exc: BaseException, at: Transport) -> ModelError:
     chain = list(causes(exc))
     names, name = " ".join(type(part).__name__ for part in chain), at.provider.name
     if "Timeout" in names:
-        return ModelError(f"{name}: no reply from {at.address} within {at.timeout_s:g} s", retryable=True)
+        sent = "ConnectTimeout" not in names
+        return ModelError(f"{name}: no reply from {at.address} within {at.timeout_s:g} s", retryable=True, lost=sent)
     reason = at.shown(str(chain[-1])) or type(chain[-1]).__name__
     if "CERTIFICATE_VERIFY_FAILED" in reason or "CertVerification" in names:
         return ModelError(f"{name}: the certificate of {at.address} is not trusted ({reason})", retryable=False)
     if _CONNECTION.search(names):
-        advice = "see that it runs and that base_url is right" if at.base_url else "see that the network is there"
+        advice = "check that it runs and that base_url is correct" if at.base_url else "check the network connection"
         return ModelError(f"{name}: no connection to {at.address} ({reason}); {advice}", retryable=True)
     if _BROKEN.search(names):
-        return ModelError(f"{name}: {at.address} broke off its answer ({reason})", retryable=True)
+        return ModelError(f"{name}: {at.address} broke off its answer ({reason})", retryable=True, lost=True)
     return ModelError(f"{name}: the client failed with {type(exc).__name__} ({reason})", retryable=False)
 
 
@@ -247,14 +248,14 @@ def bounded_client(
     httpx = load_sdk(replace(provider, sdk="httpx2"))
 
     class Bounded(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is only known at run time
-        def __init__(self, response: Any) -> None:
-            self._stream, self._failed = response.stream, response.status_code >= 300
+        def __init__(self, stream: Any, most_of_failure: float) -> None:
+            self._stream, self._most_of_failure = stream, most_of_failure
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             received, start, place = 0, list[bytes](), current_slot()
             async for part in self._stream:
                 received += len(part)
-                if self._failed and received > _MOST_FAILURE_BYTES:
+                if received > self._most_of_failure:
                     return
                 if received > LARGE_BYTES and place is not None:
                     await place.acquire()
@@ -268,9 +269,12 @@ def bounded_client(
             await self._stream.aclose()
 
     async def bound(response: Any) -> None:
-        if response.headers.get("content-encoding", "identity") != "identity":
+        packed = response.headers.pop("content-encoding", "identity") != "identity"
+        if packed and response.status_code < 300:
             raise httpx.DecodingError("the body is compressed, although no compression was requested")
-        response.stream = Bounded(response)
+        # of a packed failure, status and headers say enough
+        most = math.inf if response.status_code < 300 else 0 if packed else _MOST_FAILURE_BYTES
+        response.stream = Bounded(response.stream, most)
 
     hooks = {"request": [] if before is None else [before], "response": [bound]}
     headers = {"Connection": "close", "Accept-Encoding": "identity"}
@@ -300,10 +304,11 @@ def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
     try:
         content = json.loads(text, parse_int=lambda digits: int(digits[:_MOST_DIGITS]))  # no count or time is longer
     except RecursionError:
-        raise ModelError(f"{name}: the reply is nested too deeply", retryable=False) from None
+        raise ModelError(f"{name}: the reply is nested too deeply", retryable=False, lost=True) from None
     except ValueError:
         start = f"it starts with {at.shown(text[:80])!r}"
-        raise ModelError(f"{name}: the reply of {at.address} is not JSON ({start})", retryable=True) from None
+        problem = f"the reply of {at.address} is not JSON ({start})"
+        raise ModelError(f"{name}: {problem}", retryable=True, lost=True) from None
     if not isinstance(content, dict):
         raise ModelError(f"{name}: the reply of {at.address} is not a JSON object", retryable=False)
     return text, content

@@ -387,7 +387,7 @@ class _Post:
                 self._take_place()
         if len(received) > self._most:
             which = f"the first {MOST_KEPT_BYTES:,} are" if len(received) > MOST_KEPT_BYTES else "it is"
-            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {which} kept as they came")
+            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {which} stored verbatim")
         if declared is not None and len(received) < declared:
             return self.failed("cut", f"{len(received):,} of {declared:,} bytes arrived")
         try:
@@ -448,7 +448,7 @@ class PythonAgent:
         if isinstance(answer, AgentFailure):
             return answer.reply(call.model)
         if len(answer.encode("utf-8", "surrogatepass")) > self._max_bytes:
-            detail = f"the answer has more than {self._max_bytes:,} bytes; it is kept as it came"
+            detail = f"the answer has more than {self._max_bytes:,} bytes; it is stored verbatim"
             return failure("too large", detail, answer).reply(call.model, raw=answer[:MOST_KEPT_BYTES])
         return to_reply(answer, call.model)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import os
 import re
 import threading
@@ -12,9 +11,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from assaymark.engine.calls import CallSpec, one_line
@@ -38,30 +37,23 @@ _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
 )
-LONGEST_FORM: Final = 6
-"""Maximum length of a form of a key that `scrub` removes, as a multiple of the key's length."""
+LONGEST_FORM: Final = 8
+"""Length of the longest usual form of a key that `scrub` removes, as a multiple of the key's length."""
 
 _DETAIL_CHARS: Final = 300
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-Za-z0-9_*.\-]{4,}|\bBearer\s+\S+")
 _SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Secret:
     """A key or token whose representation hides it, so that tracebacks and logs do not show it."""
 
-    __slots__ = ("_kind", "_value")
-
-    def __init__(self, value: str, kind: str = "key") -> None:
-        self._value, self._kind = value, kind
+    _value: str
+    _kind: str = "key"
 
     def __repr__(self) -> str:
         return f"[{self._kind}]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._value == other._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
     @property
     def usable(self) -> bool:
@@ -72,21 +64,26 @@ class Secret:
         """Return the key itself, to be passed to an SDK only."""
         return self._value
 
+    def forms(self) -> re.Pattern[str]:
+        """Return its pattern: each character plain, or escaped as in JSON or a URL, also more than once."""
+        characters = ((re.escape(char), f"(?i:{ord(char):02x})") for char in self._value)
+        pairs = (rf"(?:{char}|\\\\*(?:{char}|u00{code})|%(?:25)*{code})" for char, code in characters)
+        return re.compile("".join(pairs))
+
+
+_forms_of: Final = lru_cache(maxsize=64)(Secret.forms)  # there are few keys, and each reply is searched for one
+
 
 def scrub(text: str, secrets: Sequence[Secret]) -> str:
     """Return ``text`` with ``[key]`` in place of every secret, in plain form and as escaped in JSON or a URL."""
     for secret in secrets:
-        value = secret.reveal()
-        forms = {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}
-        # The longest first: replacing only a part of an escaped key would leave invalid JSON.
-        for form in sorted(forms, key=len, reverse=True):
-            text = text.replace(form, repr(secret))
+        text = _forms_of(secret).sub(repr(secret), text)
     return text
 
 
 def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -> str:
     """Return a provider's text for a message: one line, shortened, without keys or anything that looks like one."""
-    return one_line(_LIKE_A_KEY.sub("[key]", scrub(one_line(text, 8 * most), secrets)), most)
+    return one_line(_LIKE_A_KEY.sub("[key]", one_line(scrub(text, secrets), 8 * most)), most)
 
 
 def may_hold_secret(address: str) -> bool:

@@ -35,7 +35,6 @@ SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 """The kinds of text that the agent did not write, so that no number in them is its claim."""
 
 _OWN_WORDS = LISTS["own_words"]
-_ORDER_WORDS = LISTS["order_words"]
 
 _IN_NAME = Ruling("not_found", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
@@ -43,7 +42,6 @@ _EXACT = 1e-9
 _MOST_KNOWN = 1 << 14
 _MANY = 200  # with fewer numbers, repetitions are too rare for a cache to pay off
 _LABELLED = ("row-labelled", "row-part-labelled")
-_UNNAMED = ("row-unlabelled", "row-other-horizon")
 
 
 def numeric_ledger(decision: Decision, context: Context, material: ContextIndex | None = None) -> list[Evidence]:
@@ -123,20 +121,19 @@ def audit_texts(
 def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers) -> Ruling:
     """Apply the first rule that matches: own figures named as such, then facts, rules, own figures, derivations."""
     number, ruling = around.number, None
-    whose, named = frozenset(material.subjects.ids[row] for row in around.rows), around.words & _OWN_WORDS
+    named = around.words & _OWN_WORDS
     if named and (at := match_bag(bag, around, named, None)) is not None:
         ruling = Ruling("own_action", "own-labelled", (f"own:{bag.ids[at]}",))
     ruling = ruling or _match_fact(material, around)
-    if ruling is not None and ruling.rule in _UNNAMED and not _ORDER_WORDS.isdisjoint(around.lower):
-        at = match_bag(bag, around, around.words, whose)
-        if at is not None and bag.ids[at] == "quantity":  # the units of an order, which equal some other value
-            ruling = Ruling("own_action", "own-same-subject", ("own:quantity",))
     if ruling is None and (at := match_bag(material.rules, around, around.words, None)) is not None:
         ruling = Ruling("rule", "stated-in-task", (material.rules.ids[at],))
-    plain = number.held or not (number.bare or _is_coarse_threshold(around))
-    if ruling is None and plain and (at := match_bag(bag, around, around.words, whose)) is not None:
-        ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
-    if ruling is None and (ruling := derive(material, around)) is None:
+    if ruling is None and (number.held or not (number.bare or _is_coarse_threshold(around))):
+        whose = frozenset(material.subjects.ids[row] for row in around.rows)
+        if (at := match_bag(bag, around, around.words, whose)) is not None:
+            ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
+    if ruling is None and not around.conditional:
+        ruling = derive(material, around)
+    if ruling is None:
         # Contradicted if every condition for that is met; else in_context if the context contains the number.
         reason = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
         charge = contradiction(material, around) if reason == "unmatched" else None
@@ -153,10 +150,10 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
 
 def _match_fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a cell labelled by the clause, else a free fact about its subject, any cell of the row, or a wider fact."""
-    from_row = match_cell(material, around)
-    if from_row is not None and from_row.rule in _LABELLED:
+    from_row, coarse = match_cell(material, around), _is_coarse_threshold(around)
+    if from_row is not None and from_row.rule in _LABELLED[: 1 if coarse else None]:
         return from_row
-    if _is_coarse_threshold(around):
+    if coarse:
         return None
     free = material.free
     at, rule = match_free(free, around, subject_words(around)), "free-fact"

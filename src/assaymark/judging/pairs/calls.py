@@ -511,7 +511,7 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
     listed = (pair.brief.question, *(part for requirement in pair.brief.requirements for part in requirement))
     for source, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
         if leaked := pair.id if pair.id and pair.id in shown else _leaked_words(shown):
-            yield f"leakage: {source} tells about the pair (got {leaked!r})"
+            yield f"leakage: {source} reveals the pair (got {leaked!r})"
     if sorted(pair.orders) != sorted(ORDERS):
         yield f"orders: must be shown in both orders once (got {', '.join(pair.orders) or 'none'})"
 

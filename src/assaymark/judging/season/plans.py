@@ -150,7 +150,7 @@ class ScoringPlan(Frozen):
         names = [part.name for part in (*self.reasoning, *self.evidence)]
         twice = duplicates(names)
         if twice:
-            raise ValueError(f"each part needs a name of its own (got {', '.join(twice)} more than once)")
+            raise ValueError(f"each part needs a unique name (got {', '.join(twice)} more than once)")
         absent = [name for name in PROCESS if name not in {part.name for part in self.reasoning}]
         if absent:
             raise ValueError(f"reasoning needs the parts that make the process score (missing: {', '.join(absent)})")

@@ -64,7 +64,7 @@ _EXCERPT, _SHORT = 320, 1_600
 _QUOTES, _FIELDS, _LEVELS = 8, 24, 10
 _UP: Final = (Linked("sentences", "claims.html"), " / ", Linked("measurements", "measurements.html"), " / ",
               Linked("judgments", OVERVIEW))  # fmt: skip
-_WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
+_WHOLE: Final = "The call log holds the {} whole: `assaymark serve` {}."
 _LINK: Final = Markup('<a href="{}">{}</a>')
 
 

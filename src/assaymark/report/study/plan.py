@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -24,7 +25,7 @@ def cost_section(index: RunIndex) -> b.Section | None:
     """The cost by model; None if no paid model was called."""
     title = "What did it cost?"
     if index.run.paid is None:
-        answer = "The ledger, which knows what was paid, could not be read where this page was made."
+        answer = "The call log, which knows what was paid, could not be read where this page was made."
         return b.Section("cost", title, answer)
     paid = sorted(index.run.paid, key=lambda paid: paid.model)
     if not paid:
@@ -108,7 +109,7 @@ def plan_section(index: RunIndex) -> b.Section:
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
     of_plan: list[tuple[str, Inline, str]] = [
-        ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
+        ("Plan hash", b.code(" ".join(textwrap.wrap(clean(run.plan_hash), 8))), ""),
         ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),

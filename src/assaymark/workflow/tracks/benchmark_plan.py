@@ -185,7 +185,7 @@ def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, pri
             for state in states:
                 state.take(reply)
     return forecast({"pipeline": calls}, folder, prices).with_note(
-        "calls after the first of a window show what was answered before: built-in replies are used in place of that"
+        "later calls of a window contain the replies before them: the estimate uses built-in replies"
     )
 
 

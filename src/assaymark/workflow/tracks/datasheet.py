@@ -191,7 +191,7 @@ def measure_judges(
             beside = compare_with_people(Store(folder).stored(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
-            ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+            ceiling = f"That {comparator} is right: it is an upper estimate for the others, not the truth."
             sheet = replace(sheet, non_claims=(*sheet.non_claims, ceiling))
         sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
@@ -356,7 +356,7 @@ def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> No
     """Raise `InputError` for the folder of a study unless ``study``: datasheet pages would overwrite its pages."""
     for path in () if study else (folder.plan, folder.lock, folder.verdicts):
         if path.exists():
-            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
+            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need their own folder")
             raise InputError(f"--out {folder.path}", [problem])
     if seed < 0:
         raise InputError("--seed", [f"must be 0 or more (got {seed})"])
