@@ -324,7 +324,7 @@ def test_a_path_on_other_days_stays_where_it_was_on_days_that_it_lacks(data):
     nav = {day: data.draw(st.floats(1, 9)) for day in sorted(known)}
     path = season_pages.SeasonPath(name="x", baseline=True, start=5.0, days=tuple(nav), nav=tuple(nav.values()))
     slow = [5.0] + [next((nav[d] for d in reversed(days[: at + 1]) if d in nav), 5.0) for at in range(len(days))]
-    assert season_pages.nav_on_days(path, days).tolist() == slow
+    assert path.on(days).tolist() == slow
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=9))
