@@ -50,7 +50,7 @@ def test_ten_models_can_reach_nothing_but_the_prompt():
 @pytest.mark.parametrize("window", ["normal", "covid-2020"])
 def test_the_sheet_is_the_snapshot(window):
     shown = world(window).known(world(window).decisions[0])
-    sheet = tables_of((bench.market_text(shown).text,))
+    sheet = tables_of(bench.market_text(shown).text)
     assert sheet.tickers == tuple(one.ticker for one in shown.lines)
     assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.lines], abs=5.1e-5)
     assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.lines], abs=5.1e-5)
@@ -85,18 +85,14 @@ def test_the_same_prompt_and_seed_are_answered_alike_and_a_rationale_comes_with_
     assert first.fingerprint == f"{PREFIX}contrarian@2"
     assert len({answered(model, asked(question(4), seed=seed)).text for seed in range(20)}) == 2
     model, episode = bench.ReferenceBenchmarkModel("steady"), EpisodeState(AGENT, BALANCED, world())
-    for said in (
-        "The rule 'steady' is most bullish",
-        "The threshold is kept to: ",
-        "The rule 'steady' gives weight to",
-    ):
+    for said in ("The rule 'steady' is most bullish", "The threshold is kept to: ", "The rule 'steady' gives"):
         episode.take(reply := answered(model, episode.next_call()))
         assert bench.rationale_of(reply.text).startswith(said)
 
 
 def test_a_prompt_that_lacks_something_is_a_failed_attempt_that_says_what():
     for word, task, args, reason in (
-        ("bold", "TASK S1, views.", {}, "portbench-bold cannot read the prompt: prompt: it shows no table of assets"),
+        ("bold", "TASK S1, views.", {}, "portbench-bold cannot read the prompt: prompt: it has no table of assets"),
         ("bold", "TASK S1, views.", {"style": "oak"}, "argument style is unknown"),
         ("steady", "TASK S2, signals.", {}, "names no threshold"),
         ("steady", "TASK S2, signals. above 0.2, below", {}, "no table of views"),

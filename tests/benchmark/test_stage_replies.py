@@ -48,7 +48,7 @@ WHOLE = [
         '<think>{"views": {"SPY": 1}}</think>' + json.dumps({"views": VIEWS}),
         'First {"views": {"SPY": 0.1}} and then, finally: ' + ROWS,
         f"```\n{rows('views', 'view', {'SPY': 0.9})}\n```\nNo:\n```json\n{ROWS}\n```",
-        rows("views", "view", {name: str(value) for name, value in VIEWS.items()}),
+        rows("views", "view", {name: str(value) for name, value in VIEWS.items()}), ROWS.replace("}]}", "}, ], }"),
         LINES + "\nSPY: 0.4",  # two values for one asset count if they agree
         "SPY: momentum looks good here\n" + LINES,  # a remark does not count
     ]),
@@ -60,7 +60,7 @@ WHOLE = [
     (parse_weights, pytest.approx([0.6, 0, 0, 0.4]), [  # what is left out is zero
         "SPY: 0.6\nBIL: 0.4", "SPY: 60%\nBIL: 40 %", "SPY: 60\nBIL: 40",
         "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0", rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
-        rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}),
+        rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}), '{"weights": {"SPY": 0.6, "BIL": 0.4,},}',
     ]),
 ]  # fmt: skip
 NEUTRAL = {  # views that do not say one thing

@@ -121,7 +121,7 @@ def test_every_problem_of_the_conversations_at_once():
     assert said[-1] == f"{place} 8, id: glm-4 is given twice (first at {place} 7)"
     assert nof1(odd, keep_going=True).report.good == 1
     for data, what in (
-        (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
+        (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got null; other keys: trades)"),
         (b'{"conversations": []}', "contains no conversation"),
     ):  # fmt: skip
         assert what in told(IMPORTERS["nof1"].read, {"conversations.json": data})[0]

@@ -207,10 +207,10 @@ def test_a_wrong_field_is_named_with_line_value_and_what_is_allowed(changes, mes
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"), (b"[1]", r"line 2: must be an object \(got list\)"),
+    (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"), (b"[1]", r"line 2: must be an object \(got \[1\]\)"),
     (b'{"a": 1, "a": 2}', r"line 2: key 'a' occurs twice"), (b'{"a": NaN}', r"line 2: NaN is not a number"),
     (b'{"a": "\xff"}', r"line 2: not UTF-8"), (b"[" * 100_000, r"line 2: (nested too deep|not JSON)"),
-    (b'{"submission": 3}', r"line 2, submission: must be an object \(got int\)"),
+    (b'{"submission": 3}', r"line 2, submission: must be an object \(got 3\)"),
 ])  # fmt: skip
 def test_an_unreadable_line_is_named(line, message):
     with pytest.raises(InputError, match=message):
@@ -227,13 +227,13 @@ def test_what_does_not_fit_together_is_refused():
          "(first at decisions.jsonl.gz line 1)"),
         (None, [line], f"submission.round_id: is another round's (got '{FAR}')"),
         ([context(), context()], None, "line 2, round_id: occurs twice"),
-        ([{**context(), "prompt.md": 3}], None, "line 1, prompt.md: must be text (got int)"),
+        ([{**context(), "prompt.md": 3}], None, "line 1, prompt.md: must be text (got 3)"),
         ([context("final")], [record(round_id="final")], "line 1, round_id: must hold a date"),
         ([context(**{"hashes.json": '{"algorithm": "sha256", "files": {}, "files": {}}'})], None,
          "hashes.json: key 'files' occurs twice"),
         ([context(**{"unknown_file.csv": "a,b\n", "briefing.html": "x"})], None,
          f"line 1 ({ROUND}), unknown_file.csv: unknown key (allowed: round_id, briefing.md, ",
-         "exit_prices.csv)", ", briefing.html: unknown key", "1 decisions without a context: their round is broken"),
+         "exit_prices.csv)", ", briefing.html: unknown key", "1 decision without a context: their round is broken"),
     ):  # fmt: skip
         text = refused(contexts, records)
         assert [part for part in said if part not in text] == []
@@ -292,7 +292,7 @@ def test_all_problems_are_carried_the_listing_is_capped_and_keep_going_imports_w
     report = imported([context(), broken], records, keep_going=True).report
     assert (report.good, report.bad) == (1, 3)
     listed = "\n".join(map(str, report.problems))
-    assert f"{FAR}: 1 decisions without a context: their round is broken" in listed
+    assert f"{FAR}: 1 decision without a context: their round is broken" in listed
     assert "1 decision imported, 3 left out" in report.lines()[0]
     bad = context(**{"hashes.json": json.dumps({"algorithm": "sha256", "files": {"prompt.md": "0" * 64}})})
     result = imported([bad], keep_going=True)  # a mismatch leaves the round out

@@ -60,15 +60,19 @@ def test_jsonl_with_lists_weights_and_packed_bytes():
     text = text.replace('instrument = "ticker"\nweight = "size"', 'prompt = "prompt"\nstep = "n"\nreplicate = "run"')
     row = {
         "round": "r1", "n": 2, "run": 2, "at": "2026-05-04T13:30:00+02:00", "agent": "alpha", "maker": "acme",
-        "seen": "m", "sure": 0.5, "prompt": "Choose.", "why": "A.", "risks": ["x", "y"], "w_a": 25, "w_b": 0,
+        "seen": 7, "sure": 0.5, "prompt": "Choose.", "why": "A.", "risks": ["x", "y"], "w_a": 25, "w_b": 0,
     }  # fmt: skip
     given = {"map.toml": (text + '[weights]\nw_a = "A"\nw_b = "B"\n').encode()}
-    (decision,) = import_generic({**given, "d.jsonl.gz": gzip.compress(json.dumps(row).encode())}).decisions
+    for at in (row["at"], 1_777_894_200, "1777894200.0", 1_777_894_200_000):  # seconds and milliseconds since 1970
+        told = gzip.compress(json.dumps(row | {"at": at}).encode())
+        (decision,) = import_generic({**given, "d.jsonl.gz": told}).decisions
+        assert decision.decided_at == datetime(2026, 5, 4, 11, 30, tzinfo=UTC)
     assert (decision.record_id, decision.step, decision.replicate) == ("r1/2/alpha/r2", 2, 2)
     assert [(a.instrument, a.weight) for a in decision.actions] == [("A", 0.25)]
     assert [r.text for r in decision.rationales] == ["A.", "x", "y"]
-    assert decision.decided_at == datetime(2026, 5, 4, 11, 30, tzinfo=UTC)
     for wrong, said in (({"why": 7}, r"line 1, why: must be text \(got 7\)"),
+                        ({"prompt": ["Choose."]}, r"line 1, prompt: must be text \(got \['Choose"),
+                        ({"why": "up \ud83d"}, r"line 1: holds half of a character \(\\ud83d\)"),
                         ({"risks": ["x", 3]}, "risks: must be text or a list of texts")):  # fmt: skip
         with pytest.raises(InputError, match=said):
             import_generic({**given, "d.jsonl.gz": json.dumps(row | wrong).encode()})
@@ -283,7 +287,7 @@ summary = ["reply.why"]
 
 
 def nested(**reply) -> dict:
-    orders = [{"ticker": "A", "side": "buy", "units": 2}, {"ticker": "B", "side": "sell", "units": 1}]
+    orders = [{"ticker": "A", "side": "BUY", "units": 2}, {"ticker": "B", "side": "sell", "units": 1}]
     return {
         "round": "r1", "agent": {"name": "alpha", "maker": "acme"},
         "call": {"at": "2026-05-04T13:30:00Z", "prompt": "A or B?", "id": 7},
@@ -305,14 +309,15 @@ def test_objects_in_objects_are_dotted_columns_and_a_list_of_orders_is_a_row_eac
 def test_problems_of_nested_files_name_the_line_and_the_order():
     odd = [
         nested(orders=[{"ticker": "A", "side": "buy", "units": "two"}]), nested(orders=[{"ticker": "A"}, 3]),
-        {"call.at": 1} | nested(), nested(why=[1]) | {"round": "r2"},
+        {"call.at": 1} | nested(), nested(why=[1]) | {"round": "r2", "call": {"at": 7, "prompt": "A or B?"}},
     ]  # fmt: skip
     with pytest.raises(InputError) as caught:
         import_generic({"map.toml": NESTED.encode(), "d.jsonl": "\n".join(map(json.dumps, odd)).encode()})
     assert [str(one) for one in caught.value.problems] == [
-        "d.jsonl line 2: reply.orders: must hold objects only (item 2 is int)",
+        "d.jsonl line 2: reply.orders: must hold objects only (item 2 is 3)",
         "d.jsonl line 3: 'call.at' is there twice: with a dot in its name, and as an object in an object",
         "d.jsonl line 1, reply.orders 1, reply.orders.units: must be a finite number (got 'two')",
+        "d.jsonl line 4, reply.orders 1, call.at: must be a time such as 2026-05-01T13:30:00Z (got '7')",
         *(f"d.jsonl line 4, reply.orders {at}, reply.why: must be text or a list of texts (got [1])" for at in (1, 2)),
     ]
     with pytest.raises(InputError, match=r"d\.json: must be a list of objects, or an object with one list; write one"):

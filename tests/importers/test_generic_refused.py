@@ -47,6 +47,8 @@ def test_an_outcome_by_the_name_of_its_file_or_column_or_by_its_day_is_never_a_f
 
 def test_an_agent_of_two_families_and_a_decision_with_a_second_prompt_are_left_out():
     rows = HEAD + ONE + ONE.replace("r1", "r2").replace("acme", "bolt") + ONE.replace("r1", "r3") + TWO
+    for name in ("Alpha", '"alpha "', "ＡＬＰＨＡ"):  # blinding and readers would take them for one agent
+        refused("and 'alpha' differ in case, spaces or encoding alone", d=HEAD + ONE + TWO.replace("beta", name))
     (said,) = refused("is of two families", d=rows)
     assert said == (
         "d.csv line 3, maker: 'alpha' is of two families (got 'bolt', and 'acme' at d.csv line 2); "
@@ -225,7 +227,7 @@ def test_material_of_a_context_that_no_decision_names_is_a_problem_unless_its_de
         ({"f": f"{FACTS}m3,{LATE}m3,{LATE}"},
          "f.csv line 5, context: no decision saw this (2 rows): unknown context 'm3'. Known: m1"),
         ({"map": RULED, "c": "context,kind,limit,unit,on\nm1,cap,1,ratio,\nzz,cap,1,ratio,\n"},
-         "c.csv line 3, context: no decision saw this (1 rows): unknown context 'zz'. Known: m1"),
+         "c.csv line 3, context: no decision saw this (1 row): unknown context 'zz'. Known: m1"),
     ):  # fmt: skip
         assert refused(".", **changes) == [says]
         kept = imported(**changes, keep_going=True)

@@ -125,6 +125,7 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     (zipped("a.csv", "b.csv"), r"is a ZIP archive \(holds a.csv, b.csv\): unpack it and give one file"),
     (b"%PDF-1.7", "is a PDF, not a table"), (b"\n<!DOCTYPE html><html>", "is a web page"),
     (b"SQLite format 3\0", "is a SQLite database"), (b"PAR1" + bytes(30), "is not a Parquet file, or is damaged"),
+    (b"ARROW1 is no arrow", "cannot be read as a table"),
     (b"a,b\n1,\0\n", "line 2: contains the byte 0x00: is binary"), (bytes(range(256)), "line 1: .*is binary"),
     (b"", "is empty; a header row or JSON is needed"), (b" \n\n", "is empty; a header row or JSON is needed"),
     (b"a,b\n", "has a header but no rows"),

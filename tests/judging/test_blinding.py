@@ -56,7 +56,8 @@ def test_names_in_the_ways_people_write_them():
         "GPT-5.5", "gpt5", "GPT 5.5", "gpt_5.5", "GPT‑5.5", "ＧＰＴ-5.5", "G\u200bPT-5.5", "gpt-4o", "GPT-5.5-preview",
         "Claude Opus 4.8", "claude-opus-4-8", "CLAUDE", "Cláude", "Claude 4.8", "Anthropic",
         "anthropic/claude-opus-4-8", "Gemini 3.1 Pro", "gemini-3.1-pro-preview", "Grok 4.6", "通义千问", "zephyr-9b",
-        "desk-zephyr", "Open AI",
+        "desk-zephyr", "Open AI", "Сlаudе", "Gro\u043a", "xᴀɪ", "GEM\u0399NI", "DeepSeek-R1", "DeepSeek R1",
+        "kimi-k2-0905", "gpt-oss:20b", "qwen3-235b-a22b", "GPT 4o", "Claude Code", "deep seek", "@AnthropicAI", "GPTs",
     ):  # fmt: skip
         after = str(anonymise(f"As {text}, I buy gold.", NAMES))
         assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
@@ -85,6 +86,7 @@ def test_what_is_replaced_and_what_stays_and_the_audit_says_so():
         # tokens are lettered by first appearance, and one that is in the text already is not given again
         (["Claude", "GPT-5"], [], "GPT 5 and CLAUDE, gpt5", f"{A} and {B}, {A}"),
         (["Claude", "GPT-5"], [], "claude", A), (["alder"], [], f"{A} is not alder", f"{A} is not {B}"),
+        (["GPT", "Codex", "Maverick"], [], "GPT-5.1-codex-max, gpt-maverick", f"{A}-{B}, {A}-[agent C]"),
         # other names change nothing, and names without letters are taken literally
         (["aaron", "alder", "zoe"], [], "I am alder", f"I am {A}"), (["¨"], [], "a ¨ b", "a ¨ b"),
         (["***", "  "], [], "call me *** or ** then", f"call me {A} or ** then"),

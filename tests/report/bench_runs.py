@@ -285,20 +285,9 @@ def made(
     sizes = zip(questions.SPLITS, (309, 431, 260), strict=True)
     splits = {(one, split): size for split, size in sizes for one in questions.TEMPLATES}
     run = portbench.BenchRun(
-        plan_of(names),
-        PLAN,
-        "2026-11-20",
-        market(),
-        windows(),
-        leaderboards,
-        verdicts,
-        measurements,
-        episodes(results),
-        baselines,
-        answers(names) if static else {},
-        pool=pool() if static else (),
-        splits=splits,
-    )
+        plan_of(names), PLAN, "2026-11-20", market(), windows(), leaderboards, verdicts, measurements,
+        episodes(results), baselines, answers(names) if static else {}, pool=pool() if static else (), splits=splits,
+    )  # fmt: skip
     return replace(run, **more)
 
 

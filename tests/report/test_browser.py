@@ -108,7 +108,7 @@ def test_a_supported_sentence_its_reverse_and_one_that_stops(visit):
     assert page.noise == []
 
 
-def test_every_question_has_an_answer_and_cards_are_filtered(visit):
+def test_every_question_has_an_answer(visit):
     page = visit("full/index.html")
     found = page.evaluate("""() => {
       const of = id => [...document.getElementById(id).options].map(o => o.value), out = [];
@@ -128,14 +128,6 @@ def test_every_question_has_an_answer_and_cards_are_filtered(visit):
         assert text.startswith("“") == (level != "Not supported")
         assert (gates, dead) == (5, True), "the judges of this run are built in"
         assert not re.search(r"\{|undefined", text)
-    page.show("full/claims.html")
-    visible = "[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden)"
-    button = page.locator('[data-tools="claim-rows"] button[data-f="headline"]')
-    button.click()
-    shown = page.evaluate(f"{visible}.length")
-    assert 0 < shown < page.locator("#claim-rows > li").count()
-    assert button.text_content() == f"Supported {shown}"
-    assert page.evaluate(f"{visible}.every(r => r.dataset.k === 'headline')")
     assert page.noise == []
 
 

@@ -20,6 +20,7 @@ from outline import html_of, read, words
 
 from assaymark.benchmark import EpisodeResult
 from assaymark.claims import Board, Leaderboard, decide_benchmark
+from assaymark.records import Condition
 from assaymark.report import Group, plain, portbench
 from assaymark.text import NBSP, number
 
@@ -144,18 +145,22 @@ def test_only_licensed_sentences_are_set_in_serif():
 
 def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is():
     board = EIGHT.run.leaderboards[0]
-    cuts = list(portbench.tier_cuts(EIGHT, board))
-    assert len(cuts) == len(board.tiers) - 1
-    quote, why = cuts[0]
+
+    def cuts(verdicts):
+        return list(portbench.tier_cuts(portbench.BenchmarkIndex.of(replace(EIGHT.run, verdicts=verdicts)), board))
+
+    (quote, why), *others = cuts(EIGHT.run.verdicts)
+    assert len(others) == len(board.tiers) - 2
     above, below = board.tiers[0], [name for tier in board.tiers[1:] for name in tier]
     assert quote.sentence.startswith(f"{', '.join(above[:-1])} and {above[-1]} score above the other four models on ")
     assert why == f"Every ranking across this cut is supported: {len(above) * len(below)} pairs."
     pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
     rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
+    (quote, _), *_ = cuts((*rest, replace(pair, conditions=(Condition("small-gap", "They are close."),))))
+    assert quote.condition.startswith(f"They are close. This applies to {' and '.join(sorted(pair.claim.subjects))}.")
+    assert quote.condition.endswith("the margin that counts as none. This applies to 2 of 16 pairs.")
     for gone in (rest, (*rest, replace(pair, publication_level="no-claim"))):
-        assert (
-            len(list(portbench.tier_cuts(portbench.BenchmarkIndex.of(replace(EIGHT.run, verdicts=gone)), board))) == 1
-        )
+        assert len(cuts(gone)) == 1
 
 
 @pytest.mark.parametrize(("model", "says"), [("reference/portbench-literal", "The models are rule-based stand-ins."),

@@ -34,7 +34,7 @@ def pages(request) -> dict[str, str]:
 def test_no_english_text_of_the_table_is_left_on_a_german_page(pages):
     for path in (path for path in pages if path.startswith("de/")):
         page = re.sub(r"<(style|code|script)\b.*?</\1>", "", pages[path], flags=re.DOTALL)
-        shown = re.findall(r'>([^<>]+)<|(?:aria-label|placeholder|data-l|data-said)="([^"]*)"', page)
+        shown = re.findall(r'>([^<>]+)<|(?:aria-label|placeholder|data-(?:l|said|v|line|brush|copy))="([^"]*)"', page)
         texts = {" ".join(unescape(one or other).split()) for one, other in shown}
         for data in re.findall(r'id="b-data">(.*?)</script>', pages[path]):
             said = [*json.loads(data)["texts"], *(words for _, words in json.loads(data)["scores"])]
@@ -50,7 +50,7 @@ def log_pages() -> dict[str, str]:
     return render_comparison(logs) | {path: page for one in logs for path, page in render_datasheet(one, logs).items()}
 
 
-@pytest.mark.parametrize("name", ["two", "questions_only", "empty", "minimal", "sheets", "logs"])
+@pytest.mark.parametrize("name", ["two", "eight", "questions_only", "empty", "minimal", "sheets", "logs"])
 def test_no_sentence_of_a_german_page_is_left_in_english(name):
     if hasattr(bench_runs, name):
         made = render_benchmark(getattr(bench_runs, name)())
@@ -59,6 +59,7 @@ def test_no_sentence_of_a_german_page_is_left_in_english(name):
     for path, page in in_language(dict(made).items(), "de"):
         page = re.sub(r"<(style|code|script|pre|bdi)\b.*?</\1>", "", page, flags=re.DOTALL) if "de/" in path else ""
         found = re.findall(r">([^<>]*\b(?:the|of|is|are|not|no|each|which|can|does|one|with)\b[^<>]*)<", page)
+        found += re.findall(r'data-(?:v|line)="([^"]*\b(?:of|is|to|maximum|mostly|from|stable)\b[^"]*)"', page)
         assert [one for one in found if not re.search("made by hand|no-answer|A grader of the", one)] == [], path
 
 
@@ -82,6 +83,14 @@ def test_a_translation_has_the_fields_of_its_text():
         assert set(fields[1]) <= set(fields[0]), english
         assert all(fields[0].count(kind) >= max(map(int, re.findall(f"{kind}(\\d)", german)), default=0)
                    for kind in "#§"), english  # fmt: skip
+    copied = (
+        "“A ranks first of the 13 agents on the overall score.” Graded by rule-based stand-ins. (assaymark: B, plan c)"
+    )
+    assert GERMAN.render(copied).startswith(
+        "„A steht auf Rang 1 der 13 Agenten bei der Gesamtwertung.“ Bewertet von regel"
+    )
+    kept = "Whether limits are kept under stress (balanced and conservative)."
+    assert GERMAN(kept) == "Ob Grenzen in der Krise gehalten werden (ausgewogen und vorsichtig)."
 
 
 def test_a_language_that_is_not_there_is_named_with_those_that_are():

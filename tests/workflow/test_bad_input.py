@@ -9,6 +9,7 @@ from dataclasses import replace
 from made_records import STUDY, generic_records
 
 from assaymark.cli import main
+from assaymark.engine import Ledger
 from assaymark.workflow import DECISIONS, RunFolder, Store, store_records
 
 
@@ -133,6 +134,8 @@ def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_p
     capsys.readouterr()
     (data / "decisions.csv").write_text((data / "decisions.csv").read_text().replace("rose", "fell"))
     assert "locked on other records" in refused(*bringing)
+    with Ledger.open(out / "ledger.db") as ledger:  # their bytes are not kept either
+        assert {ledger.get_object(one.sha256).count(b"fell") for one in ledger.sources()} == {0}
 
 
 def test_a_failed_import_leaves_nothing(tmp_path, refused):

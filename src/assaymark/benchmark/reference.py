@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -212,14 +212,6 @@ class MarketTables:
     correlation: Floats
 
 
-def tables_of(parts: Sequence[str]) -> MarketTables:
-    """Parse the market tables from the part of a prompt that has them. Raises `InputError`."""
-    for part in parts:
-        if "<<<BEGIN assets " in part:
-            return _parse_tables(part)
-    raise InputError("prompt", ["it shows no table of assets"])
-
-
 def _number(pattern: re.Pattern[str], text: str, label: str) -> float:
     match = pattern.search(text)
     if not match:
@@ -228,29 +220,27 @@ def _number(pattern: re.Pattern[str], text: str, label: str) -> float:
 
 
 def _rows(text: str, label: str) -> list[list[str]]:
+    """Return the rows of a table in a prompt, the first with the names of its columns."""
     for section in sections(text):
         if section.label == label:
-            return [cells(line) for line in section.content.split("\n")[1:]]
+            return [cells(line) for line in section.content.split("\n")]
     raise InputError("prompt", [f"it has no table of {label}"])
 
 
 @lru_cache(maxsize=16)
-def _parse_tables(part: str) -> MarketTables:
-    """Parse the market tables of a prompt part; cached for all models that get the same market."""
+def tables_of(part: str) -> MarketTables:
+    """Parse the market tables of a prompt part; cached for all models that get the same market. Raises `InputError`."""
 
     def value(cell: str) -> float:
         return 0.0 if cell == ABSENT else float(cell)
 
-    tables = {section.label: [cells(line) for line in section.content.split("\n")] for section in sections(part)}
-    head, rows = tables["assets"][0], tables["assets"][1:]
-    numbers = {}
+    (head, *rows), (titles, *between), numbers = _rows(part, "assets"), _rows(part, "correlations"), {}
     for name in _COLUMNS:
         column, scale = head.index(name), 0.01 if name.endswith("_pct") else 1.0
         numbers[name] = scale * np.array([value(row[column]) for row in rows])
     classes = tuple(row[1] for row in rows)
-    names = [row[0] for row in tables["correlations"][1:]]
-    skipped = len(tables["correlations"][0]) - len(names)
-    means = np.array([[value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
+    names, skipped = [row[0] for row in between], len(titles) - len(between)
+    means = np.array([[value(cell) for cell in row[skipped:]] for row in between])
     at = [names.index(kind) for kind in classes]
     correlation = means[np.ix_(at, at)]
     np.fill_diagonal(correlation, 1.0)
@@ -415,20 +405,20 @@ class ReferenceBenchmarkModel:
         values: dict[str, float | str] = {}
         if stage == "S2":
             least = _number(_THRESHOLD, task, "threshold")
-            for name, text in _rows(task, "views"):
+            for name, text in _rows(task, "views")[1:]:
                 view = float(text)
                 values[name] = "buy" if view > least else "sell" if view < -least else "hold"
             counted = Counter(values.values())
             reason = f"The threshold is kept to: {', '.join(f'{counted[signal]} {signal}' for signal in SIGNALS)}."
         else:
-            sheet = tables_of(parts)
+            sheet = tables_of(next((part for part in parts if "<<<BEGIN assets " in part), ""))
             if stage == "S1":
                 horizon = _HORIZON.search(task)
                 meant = rule.view(sheet, int(horizon.group(1)) if horizon else 21)
                 if self.word == "noisy":
                     meant = np.clip(meant + drawn.normal(0.0, NOISE, meant.size), -1.0, 1.0)
             else:
-                signals = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")}
+                signals = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")[1:]}
                 views = np.array([signals[name][0] for name in sheet.tickers])
                 buys = np.array([signals[name][1] == "buy" for name in sheet.tickers])
                 limits = _number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100

@@ -40,6 +40,7 @@ FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
 # Every repetition below is bounded or cannot overlap its neighbour, so that a hostile reply cannot cause slow matching.
 _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _ROW = re.compile(r"\{[^{}]*\}")
+_TRAILING = re.compile(r",(?=\s{0,40}[}\]])")
 _DECORATION = " \t>|*#+•-\"'`$[(_"
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _CLOSE = r"[\"'`*\])_]{0,6}\s{0,40}(?:[:=|\t,;]|->|=>|→)\s{0,40}[\"'`*]{0,6}"
@@ -53,14 +54,17 @@ FoundValues = tuple[dict[str, list[JSON]], dict[str, JSON], str]
 """Values found in a reply: by ticker, those of unknown tickers, and the reason why its JSON could not be parsed."""
 
 
-def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Iterator[JSON]:
-    """Yield the candidates that are JSON; the errors of others are added to ``reasons``."""
+def json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Iterator[JSON]:
+    """Yield the candidates that are JSON, but for trailing commas; the errors of others are added to ``reasons``."""
     for candidate in candidates:
         try:
             yield strict_json(candidate)
         except Rejected as exc:
-            if reasons is not None:
-                reasons.append(str(exc))
+            try:
+                yield strict_json(_TRAILING.sub("", candidate))
+            except Rejected:
+                if reasons is not None:
+                    reasons.append(str(exc))
 
 
 def find_values(
@@ -82,7 +86,7 @@ def find_values(
                 add(item[TICKER], item[column])
 
     text = text.rpartition("</think>")[2]  # without visible reasoning
-    for raw in _json_in(objects_in(text, key), reasons):
+    for raw in json_in(objects_in(text, key), reasons):
         rows = raw[key] if isinstance(raw, dict) and key in raw else raw
         if isinstance(rows, dict) and any(name.strip().upper() in names for name in rows):
             for name, value in rows.items():
@@ -94,7 +98,7 @@ def find_values(
             if values or unknown:
                 return values, unknown, ""
     if salvage:
-        add_rows(_json_in((match.group() for match in _ROW.finditer(text)), reasons=None))
+        add_rows(json_in((match.group() for match in _ROW.finditer(text)), reasons=None))
     if not values and not unknown:
         if cut:
             text = text[: text.rfind("\n") + 1]
@@ -219,7 +223,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
 
 def rationale_of(text: str) -> str:
     """Return the rationale in a reply: the key ``rationale`` of its JSON; empty if there is none."""
-    for raw in _json_in(objects_in(text.rpartition("</think>")[2], "weights") if len(text) <= MOST_CHARACTERS else ()):
+    for raw in json_in(objects_in(text.rpartition("</think>")[2], "weights") if len(text) <= MOST_CHARACTERS else ()):
         rationale = raw.get("rationale") if isinstance(raw, dict) else None
         if isinstance(rationale, str):
             return rationale.strip()

@@ -249,7 +249,8 @@ class _BoardFamily:
             status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
         else:
             lead = f"The lead over each of the other {plural(len(pairs), 'model')}"
-            reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
+            largest = "largest adjusted" if len(pairs) > 1 else "adjusted"
+            reason = f"{lead} is significant: {largest} {p_words(adjusted)}, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
         return ClaimEvidence(status, reason, ids, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 

@@ -20,7 +20,7 @@ from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass, kappa_of_s
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.controls import FALLING, cell_outcome
-from assaymark.metrology.estimates import student_estimate
+from assaymark.metrology.estimates import defined, student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.orders import equivalence_p
@@ -172,10 +172,6 @@ def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _TT
     return _TTest(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _with_detail(item: Measurement, detail: Mapping[str, Any]) -> Measurement:
     return replace(item, detail={**item.detail, **detail})
 
@@ -266,7 +262,7 @@ class Recomputation:
         for pair, n in records.items():
             self.compare(f"records behind the {label} between {pair.replace('|', ' and ')}", item.n, n)
         if (ratings := (stated.get("ratings") or {}).get("")) is not None:
-            value = _number(float(alpha_of_sums(*ratings)))
+            value = defined(float(alpha_of_sums(*ratings)))
         if item.low is not None:
             word = coefficient_words(item)
             self.assume(f"intervals of {word}, and the number of clusters that they rest on, are")
@@ -285,13 +281,13 @@ class Recomputation:
         of_sums = kappa_of_sums if item.detail.get("coefficient") == "kappa" else intraclass
         for name, rule in (("sums", of_sums), ("ratings", alpha_of_sums)):
             sums: Mapping[str, list[float]] = item.detail.get(name) or {}
-            kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
+            kappas |= {pair: defined(float(rule(*parts))) for pair, parts in sums.items() if pair}
         stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
             label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
             self.compare(label, stated.get(pair), kappas.get(pair))
-        defined = [kappa for kappa in kappas.values() if kappa is not None]
-        return float(np.mean(defined)) if defined and len(defined) == len(kappas) else None
+        known = [kappa for kappa in kappas.values() if kappa is not None]
+        return float(np.mean(known)) if known and len(known) == len(kappas) else None
 
     def _check(self, item: Measurement, again: Mapping[str, Any]) -> Measurement:
         """Compare parts of a measurement with the recomputed ones; return it with those that its tables give."""
@@ -460,7 +456,7 @@ class Recomputation:
         if item.labels.get("cell") in FALLING:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
         stated = {"p": p} if "p" in item.detail else {}
-        low, high = (_number(float(end[0])) for end in (tested.low, tested.high))
+        low, high = (defined(end[0]) for end in (tested.low, tested.high))
         value = float(tested.difference[0])
         item = self._check(item, {"n": int(counts.sum()), "value": value, "low": low, "high": high, **stated})
         return _with_detail(item, {"p": p, **item.detail})

@@ -21,6 +21,7 @@ from assaymark.errors import InputError
 from assaymark.importers import read, report
 from assaymark.importers.read import Name
 from assaymark.rows import unpack
+from assaymark.text import count_of
 
 NOF1: Final = records.Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
 """Default provenance of the conversations; callers may add a commit or name a mirror."""
@@ -332,7 +333,7 @@ def import_nof1(
     questions = "first decisions of a round are one question, second ones another; clusters are days"
     notes = [f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC: {questions}"]
     if failed := sum(_INVALID in decision.flags for decision in decisions):
-        notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
+        notes.append(f"{count_of(failed, 'replies')} unread by the arena: kept without orders, flagged {_INVALID}")
     return tally.imported("nof1", decisions, contexts, outcomes, total - len(calls), notes, report.NO_NEXT)
 
 
@@ -347,7 +348,7 @@ def _items(
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not isinstance(entries := tree.pop(key, None), list):
-        got = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
+        got = f"got {read.written(entries)}; other keys: {', '.join(tree) or 'none'}"
         raise InputError(name, [f"{key} must be a list ({got})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
@@ -457,7 +458,7 @@ def import_deepfund(
             decided = _rows_of(base, name, "decision", _DecisionRow, tally)
         except (sqlite3.Error, OverflowError) as exc:
             hint = "copy it again while its program is stopped"
-            raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
+            raise InputError(name, [f"no readable SQLite file ({' '.join(f'{exc!s:.80}'.split())}); {hint}"]) from None
     by_id, contexts = dict[str, records.Decision](), dict[str, records.Context]()
     asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_SignalRow]](list)
     for got in signals:

@@ -13,6 +13,7 @@ import assaymark.records as records
 from assaymark.importers import read
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
+from assaymark.text import count_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Default provenance of the records; callers may add a commit or name a mirror."""
@@ -371,7 +372,7 @@ def import_capitalbench(
             continue
         submission = tree.get("submission")
         if not isinstance(submission, dict):
-            tally.problem(f"{place}, submission", f"must be an object (got {type(submission).__name__})")
+            tally.problem(f"{place}, submission", f"must be an object (got {read.written(submission)})")
             continue
         inner = submission.get("metadata")
         keys = {*submission, *(f"metadata.{key}" for key in (inner if isinstance(inner, dict) else ()))}
@@ -403,7 +404,8 @@ def import_capitalbench(
         tally.problem(f"{unplaced[0]}, round_id", f"a record without a context: no such round (got {round_id!r}){more}")
     for round_id, n in broken.items():
         if n:
-            tally.problem(f"{name}, {round_id}", f"{n} decisions without a context: their round is broken")
+            lost = count_of(n, "decisions")
+            tally.problem(f"{name}, {round_id}", f"{lost} without a context: their round is broken")
     tally.refuse("capitalbench", keep_going)
     notes = ["entry and exit prices are left out of every context: they scored the rounds"]
     if conflicts := sum(CLOCK_CONFLICT in decision.flags for decision in decisions.values()):

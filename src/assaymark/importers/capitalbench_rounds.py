@@ -15,22 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from assaymark.errors import Problem
-from assaymark.importers.read import (
-    Progress,
-    Sha256,
-    ShapeError,
-    StrictModel,
-    as_model,
-    csv_rows,
-    json_objects,
-    midnight,
-    note_problems,
-    object_as_model,
-    parse_day,
-    parse_time,
-    place_of,
-    yaml_tree,
-)
+from assaymark.importers import read
 from assaymark.importers.report import Tally, context_id
 from assaymark.records import Constraint, Context, Fact, Instrument
 
@@ -261,7 +246,7 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
-class _QualityRow(StrictModel):
+class _QualityRow(read.StrictModel):
     option_id: str
     low_volatility_rank: float
     prior_active_rank: float
@@ -270,7 +255,7 @@ class _QualityRow(StrictModel):
     shallow_drawdown_rank: float
 
 
-class _Quality(StrictModel):
+class _Quality(read.StrictModel):
     """The quality evidence: percentile ranks within the universe, and their weighted sum as the score."""
 
     as_of_date_requested: str
@@ -303,10 +288,10 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
 
     options_read: set[str] = set()
     if name == QUALITY:
-        quality = object_as_model(_Quality, text)
+        quality = read.object_as_model(_Quality, text)
         for rating in quality.rows:
             check(rating.option_id, options_read, "rows.option_id")
-        as_of = midnight(parse_day(quality.as_of_date_requested))
+        as_of = read.midnight(read.parse_day(quality.as_of_date_requested))
         for rating in quality.rows:
             for column in _RANKS:
                 unit = "score" if column.endswith("score") else "rank"
@@ -315,7 +300,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     short = "ret" if name == RETURNS else "ctx"
     columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its period
     wrong: list[Problem] = []
-    for line, row in csv_rows(text, lambda number, message: wrong.append(Problem(f"line {number}", message))):
+    for line, row in read.csv_rows(text, lambda number, message: wrong.append(Problem(f"line {number}", message))):
         for column in () if columns else row:
             if column in _COLUMNS_ASIDE or column.startswith("price_date_"):
                 continue
@@ -327,7 +312,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
             columns.append((column, unit, since if since in row else ""))
         option = row.get("option_id", "")
         check(option, options_read, f"line {line}, option_id")
-        when = midnight(parse_day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
+        when = read.midnight(read.parse_day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
         if when is not None and when > cutoff:
             seen_at = f"as of {when:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
             raise ValueError(f"line {line}: a fact from the future ({seen_at})")
@@ -336,7 +321,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
                 value = row[column] if unit == "text" else finite(row[column], f"line {line}, {column}")
                 add(short, option, column, value, unit, when, f"since {row[since]}" if since else "")
     if wrong:
-        raise ShapeError(wrong)
+        raise read.ShapeError(wrong)
     return tuple(facts)
 
 
@@ -448,11 +433,11 @@ class _RoundManifest(_Lenient):
     portfolio_constraints: dict[str, float | None] = {}
 
 
-class _HashList(StrictModel):
+class _HashList(read.StrictModel):
     """The hashes of a round's frozen files by path."""
 
     algorithm: Annotated[str, Field(pattern="^sha256$")]
-    files: dict[str, Sha256]
+    files: dict[str, read.Sha256]
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,19 +451,19 @@ class Round:
 
 
 def read_rounds(
-    name: str, data: bytes, tally: Tally, progress: Progress | None
+    name: str, data: bytes, tally: Tally, progress: read.Progress | None
 ) -> tuple[dict[str, Round], dict[str, int]]:
     """Return the valid rounds, and a zero counter for each broken one, which counts its decisions later."""
     rounds: dict[str, Round] = {}
     broken: dict[str, int] = {}
     reader, lines = _RoundReader(tally), 0
-    for place, _, tree in json_objects("rounds", name, data, tally, progress):
+    for place, _, tree in read.json_objects("rounds", name, data, tally, progress):
         lines += 1
         if tree is None:
             continue
         wrong = [key for key, value in tree.items() if not isinstance(value, str)]
         for key in wrong:
-            tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
+            tally.problem(f"{place}, {key}", f"must be text (got {read.written(tree[key])})")
         round_id = tree.get("round_id")
         if not wrong and round_id in rounds:
             tally.problem(f"{place}, round_id", f"occurs twice (got {round_id!r})")
@@ -510,10 +495,10 @@ class _RoundReader:
         before = len(self.tally.problems)
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
-            self.tally.problem(place_of(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
+            self.tally.problem(read.place_of(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
         listed, missing = dict[str, str](), list[str]()
-        with note_problems(self.tally, place_of(place, "hashes.json")):
-            listed = object_as_model(_HashList, files["hashes.json"]).files
+        with read.note_problems(self.tally, read.place_of(place, "hashes.json")):
+            listed = read.object_as_model(_HashList, files["hashes.json"]).files
         for path, expected in sorted(listed.items()):
             file = path.rsplit("/", 1)[-1]
             if file not in files or file in _OUTCOME_FILES:
@@ -526,14 +511,14 @@ class _RoundReader:
                 self.tally.verified[file] += 1
             else:
                 message = f"does not match its hash (got {digest[:12]}, listed {expected[:12]})"
-                self.tally.problem(place_of(place, path), message)
-        universe = self._universe(place_of(place, "options.yaml"), files["options.yaml"])
-        manifest, manifest_place = None, place_of(place, "manifest.yaml")
-        with note_problems(self.tally, manifest_place):
-            tree = yaml_tree(files["manifest.yaml"])
+                self.tally.problem(read.place_of(place, path), message)
+        universe = self._universe(read.place_of(place, "options.yaml"), files["options.yaml"])
+        manifest, manifest_place = None, read.place_of(place, "manifest.yaml")
+        with read.note_problems(self.tally, manifest_place):
+            tree = read.yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
-            manifest = as_model(_RoundManifest, tree)
+            manifest = read.as_model(_RoundManifest, tree)
             if manifest.round_id != files["round_id"]:
                 self.tally.problem(manifest_place, f"round_id: is another round's (got {manifest.round_id!r})")
         # the cutoff: from the briefing, else the manifest's notes, else its creation time; never the deadline
@@ -543,8 +528,8 @@ class _RoundReader:
         elif manifest and (in_notes := stated_cutoff(manifest.notes)):
             cutoff, source = in_notes[0], "manifest.yaml notes"
         elif manifest:
-            with note_problems(self.tally, place_of(manifest_place, "created_at")):
-                cutoff, source = parse_time(manifest.created_at), "manifest.yaml created_at"
+            with read.note_problems(self.tally, read.place_of(manifest_place, "created_at")):
+                cutoff, source = read.parse_time(manifest.created_at), "manifest.yaml created_at"
                 self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
         facts = self._facts(place, files, universe, cutoff) if universe and cutoff else ()
         if len(self.tally.problems) > before or not (manifest and universe and cutoff):
@@ -572,8 +557,8 @@ class _RoundReader:
         """Return the options as instruments by id; empty if invalid, with the problems noted."""
         if text not in self._universes:
             options = None
-            with note_problems(self.tally, place):
-                options = as_model(_Options, yaml_tree(text)).options
+            with read.note_problems(self.tally, place):
+                options = read.as_model(_Options, read.yaml_tree(text)).options
             if options is None:
                 return {}
             named = {
@@ -582,15 +567,11 @@ class _RoundReader:
             }
             self._universes[text] = {
                 option.id: Instrument(
-                    option.id,
-                    option.symbol,
-                    option.name,
-                    option.asset_class,
-                    group=option.option_group,
+                    option.id, option.symbol, option.name, option.asset_class, group=option.option_group,
                     aliases=tuple(alias for alias in dict.fromkeys(named[option.id]) if alias),
                 )
                 for option in options
-            }
+            }  # fmt: skip
             if len(self._universes[text]) < len(options):
                 self.tally.problem(place, "an option id occurs twice")
         return self._universes[text]
@@ -600,7 +581,7 @@ class _RoundReader:
     ) -> tuple[Fact, ...]:
         facts: tuple[Fact, ...] = ()
         for name in _MARKET:
-            with note_problems(self.tally, place_of(place, name)):
+            with read.note_problems(self.tally, read.place_of(place, name)):
                 facts += _table_facts(name, files[name], universe, cutoff) if name in files else ()
         if RETURNS not in files and DECISION not in files:
             self.tally.missing("market table", files["round_id"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -11,27 +12,10 @@ from zoneinfo import ZoneInfo
 
 import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.read import (
-    NAME,
-    NO_NAME,
-    ColumnMap,
-    DataRow,
-    DecisionColumns,
-    MapPart,
-    OutcomeColumns,
-    ParsedSheet,
-    Progress,
-    midnight,
-    names_later,
-    names_outcome,
-    parse_map,
-    read_sheet,
-    round_width,
-    rounds_of,
-    text_of,
-)
+from assaymark.importers import read
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 from assaymark.rows import unpack
+from assaymark.text import count_of
 
 MOST = 10.0
 """Largest weight, and largest sum of absolute weights, as multiples of the net asset value."""
@@ -48,7 +32,7 @@ _Answer = tuple[str, int, str, int]
 
 
 def import_generic(
-    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None
 ) -> Imported:
     """Import decisions, contexts and outcomes from custom files through a column map."""
     maps = sorted(name for name in files if name.endswith(".toml"))
@@ -56,10 +40,10 @@ def import_generic(
         names = ", ".join(maps) or "none"
         kind = f"one column map is needed (got {names}); `assaymark import template` prints one"
         raise InputError("map.toml", [Problem("", kind)])
-    columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
+    columns = read.parse_map(read.text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
     build = _DecisionBuilder(columns, tally)
-    for kind, name, read in (
+    for kind, name, parse in (
         ("facts", columns.files.facts, build.material.read_facts),
         ("constraints", columns.files.constraints, build.material.read_constraints),
         ("decisions", columns.files.decisions, build.read_decisions),
@@ -71,10 +55,10 @@ def import_generic(
         if packed is None:
             raise InputError(name, [f"missing, though the map names it (got {', '.join(sorted(files))})"])
         used_columns = build.columns_of(kind)
-        sheet = read_sheet(name, unpack(packed, files[packed]), tally, used_columns, build.zone)
+        sheet = read.read_sheet(name, unpack(packed, files[packed]), tally, used_columns, build.zone)
         if unused := [column for column in sheet.columns if column not in used_columns]:
             tally.no_place(f"{', '.join(unused)} of {name}", sheet.rows[0].place, len(sheet.rows))
-        read(name, sheet)
+        parse(name, sheet)
         if progress is not None:
             progress(kind, len(sheet.rows), len(sheet.rows))
     tally.refuse("generic", keep_going)
@@ -88,7 +72,7 @@ def import_generic(
 class _DecisionBuilder:
     """Builds the decisions and outcomes of one import."""
 
-    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+    def __init__(self, columns: read.ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
         self.material = ContextBuilder(columns, tally)
@@ -104,7 +88,7 @@ class _DecisionBuilder:
 
     def columns_of(self, file: str) -> set[str]:
         """Return the columns that the map names for one of the files."""
-        parts: dict[str, tuple[MapPart, ...]] = {
+        parts: dict[str, tuple[read.MapPart, ...]] = {
             "decisions": (self.map.columns, self.map.rationales), "facts": (self.map.facts,),
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
@@ -114,16 +98,16 @@ class _DecisionBuilder:
             columns.discard(self.map.outcomes.episode)
         return columns | ({*self.map.weights, *self.map.known_scores} if file == "decisions" else set())
 
-    def _actor(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
+    def _actor(self, row: read.DataRow, columns: read.DecisionColumns | read.OutcomeColumns) -> str:
         """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
-        derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
+        derivation = row.quiet.text(columns.derivation) if isinstance(columns, read.DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _decision_key(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
+    def _decision_key(self, row: read.DataRow, columns: read.DecisionColumns | read.OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
-        episode = row.text(columns.episode, needed=True) if grouped else ""
+        episode = row.text(columns.episode, needed=True, whole=True) if grouped else ""
         if self.map.round is None:
             step = row.integer(columns.step, 0, 0)
         else:
@@ -132,7 +116,7 @@ class _DecisionBuilder:
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.integer(columns.replicate, 1, 1)
 
-    def read_decisions(self, name: str, sheet: ParsedSheet) -> None:
+    def read_decisions(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
@@ -150,7 +134,13 @@ class _DecisionBuilder:
             if agent and family:
                 families.setdefault(agent, {}).setdefault(family, row.place)
                 places.setdefault(agent, []).append(row.place)
+        alike: dict[str, str] = {}
         for agent, of in families.items():
+            folded = " ".join(unicodedata.normalize("NFKC", agent).casefold().split())
+            if (first := alike.setdefault(folded, agent)) != agent:  # blinding and readers would take them for one
+                message = f"{agent!r} and {first!r} differ in case, spaces or encoding alone; an agent has one name"
+                self.tally.problem(f"{places[agent][0]}, {columns.agent}", message)
+                refused.update(places[agent])
             if len(of) > 1:  # conflicts of interest with such an agent would be undefined
                 (first, there), (second, place), *_rest = of.items()
                 message = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
@@ -158,7 +148,7 @@ class _DecisionBuilder:
                 refused.update(places[agent])
         if self.map.round is not None:
             asked = [(self._actor(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
-            self._rounds = rounds_of(asked, round_width(self.map.round))
+            self._rounds = read.rounds_of(asked, read.round_width(self.map.round))
         decisions: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
         for group in groups:
@@ -182,12 +172,12 @@ class _DecisionBuilder:
         self.material.finish(sheet.lost)
         if robbed := self.material.robbed:
             reason = "no prompt, and their facts were refused or without value"
-            self.tally.problem(name, f"{robbed} decisions without a context: {reason}")
+            self.tally.problem(name, f"{count_of(robbed, 'decisions')} without a context: {reason}")
 
-    def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
+    def _groups(self, rows: Sequence[read.DataRow], refused: set[str]) -> Iterable[list[read.DataRow]]:
         """Return the rows of each decision; each further row is another order, so it needs another instrument."""
         columns = self.map.columns
-        groups: dict[tuple[_Answer, str], list[DataRow]] = {}
+        groups: dict[tuple[_Answer, str], list[read.DataRow]] = {}
         for row in rows:
             answer = self._decision_key(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
@@ -201,7 +191,7 @@ class _DecisionBuilder:
                 refused.add(row.place)
         return groups.values()
 
-    def _decision(self, rows: Sequence[DataRow], columns: DecisionColumns) -> records.Decision | None:
+    def _decision(self, rows: Sequence[read.DataRow], columns: read.DecisionColumns) -> records.Decision | None:
         """Build one decision from its rows: the first has its fields, and every row one order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
@@ -211,19 +201,17 @@ class _DecisionBuilder:
                 if cell not in (None, "", first):
                     message = f"differs from the first order of its decision (got {cell!r:.60}, and {first!r:.60}"
                     extra.problem(column, f"{message} at {row.place}); leave it empty, or give it another step")
-        family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
+        family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True, whole=True)
         decided_at = row.time(columns.decided_at, needed=True)
-        episode, step, agent, replicate = self._decision_key(row if decided_at else row.quiet, columns)
-        if decided_at is None or not all((episode, agent, family, key)):
-            return None
+        episode, step, agent, replicate = self._decision_key(row, columns)
         numbered = columns.step or self.map.round
         name = f"{episode}/{step}/{agent}" if numbered else f"{episode}/{agent}"
         derivation = self._derivation(row, columns, name)
         name = name if replicate == 1 else f"{name}/r{replicate}"
         name = name if derivation.kind == "honest" else f"{name}~{derivation.kind}"
-        if not re.fullmatch(NAME, agent):
-            row.problem(columns.agent, f"{NO_NAME} (got {agent!r:.60})")
-        context_id = self.material.context(row, key, decided_at)
+        if agent and not re.fullmatch(read.NAME, agent):
+            row.problem(columns.agent, f"{read.NO_NAME} (got {agent!r:.60})")
+        context_id = self.material.context(row, key, decided_at) if key and decided_at else None
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
         pairs = [(text, kind) for kind in KINDS for column in texts[kind] for row in rows for text in row.texts(column)]
@@ -234,17 +222,19 @@ class _DecisionBuilder:
         if total > MOST:
             message = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", message if self.map.weight_unit == "percent" else f"{message}; {_PERCENT}")
-        decision = records.Decision(
-            name, episode, step, row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
-            decided_at, records.Agent(agent, family, model=row.text(columns.model)), context_id or "", tuple(actions),
+        cluster, model = row.text(columns.cluster, needed=bool(columns.cluster)), row.text(columns.model)
+        if decided_at is None or context_id is None:
+            return None
+        return records.Decision(
+            name, episode, step, cluster or week_of(decided_at),
+            decided_at, records.Agent(agent, family, model=model), context_id, tuple(actions),
             rationales, format="generic", provenance=records.Provenance(**source.model_dump(), path=row.place),
             confidence=next(iter(sure)) if len(sure) == 1 else None,
             call=records.CallFacts(seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
-        return decision if context_id else None
 
-    def _derivation(self, row: DataRow, columns: DecisionColumns, honest: str) -> records.Derivation:
+    def _derivation(self, row: read.DataRow, columns: read.DecisionColumns, honest: str) -> records.Derivation:
         """Return the origin of a record; ``honest`` is the id of the same agent's honest answer to the question."""
         kind: Any = row.text(columns.derivation) or "honest"
         if kind not in get_args(records.DerivationKind):
@@ -260,7 +250,7 @@ class _DecisionBuilder:
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
         return records.Derivation(kind, parent, known_scores=scores)
 
-    def _actions(self, row: DataRow, columns: DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
+    def _actions(self, row: read.DataRow, columns: read.DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
         """Return the orders of one row; ``each`` if every order has its own confidence."""
         fraction = self.map.weight_unit == "fraction"
         scale, advice = (1.0, _PERCENT) if fraction else (100.0, "")
@@ -275,7 +265,7 @@ class _DecisionBuilder:
             if (weight := weight_in(column))
         ]
         instrument = row.text(columns.instrument)
-        kind: Any = row.text(columns.action) or "target_weight"
+        kind: Any = row.text(columns.action).lower() or "target_weight"
         if kind not in get_args(records.ActionKind):
             row.problem(columns.action, f"must be one of {', '.join(get_args(records.ActionKind))} (got {kind!r:.60})")
         elif instrument:
@@ -287,13 +277,13 @@ class _DecisionBuilder:
             ))  # fmt: skip
         return tuple(actions)
 
-    def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
+    def read_outcomes(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
         if _missing_columns(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
-        unknown: list[tuple[DataRow, _Answer]] = []
+        unknown: list[tuple[read.DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
             answer = self._decision_key(row, named)
@@ -331,7 +321,7 @@ class _DecisionBuilder:
 class ContextBuilder:
     """Builds the contexts of one import from the facts and constraints files and the decisions' prompts."""
 
-    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+    def __init__(self, columns: read.ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
         self.prompts: dict[str, str] = {}
@@ -346,16 +336,16 @@ class ContextBuilder:
         self._early: dict[tuple[str, str, str], list[str]] = {}
         self._made: dict[tuple[str, datetime, str], str] = {}
 
-    def read_facts(self, name: str, sheet: ParsedSheet) -> None:
+    def read_facts(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the facts file; each row becomes a fact of its context, or is noted as missing from it."""
         named = self.map.facts
         if not self._readable(name, sheet, named):
             return
         outcomes: dict[str, list[str]] = {}
         for row in sheet.rows:
-            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            before, key = len(self.tally.problems), row.text(named.context, needed=True, whole=True)
             field = row.text(named.field, needed=True)
-            if afterwards := names_outcome(field):
+            if afterwards := read.names_outcome(field):
                 outcomes.setdefault(field, []).append(row.place)
             unit, available_at = row.text(named.unit, needed=True), row.time(named.available_at, needed=True)
             value: float | str | None
@@ -379,12 +369,13 @@ class ContextBuilder:
             for column, cell in row.cells.items():
                 if column not in skip and isinstance(cell, str):
                     try:
-                        at = midnight(datetime.fromisoformat(cell).date())
+                        at = read.midnight(datetime.fromisoformat(cell).date())
                     except ValueError:
                         continue
                     self._later.setdefault(key, []).append((row.place, column, at))
         for field, places in outcomes.items():
-            message = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
+            rows = f"({count_of(len(places), 'rows')})"
+            message = f"outcome offered as context: {field!r} names what happened afterwards {rows}"
             hint = "give it in files.outcomes, or another name if it was known by then"
             self.tally.problem(f"{places[0]}, {named.field}", f"{message}; {hint}")
         for key, facts in self._facts.items():
@@ -404,13 +395,13 @@ class ContextBuilder:
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
-    def read_constraints(self, name: str, sheet: ParsedSheet) -> None:
+    def read_constraints(self, name: str, sheet: read.ParsedSheet) -> None:
         """Parse the constraints file; each row becomes a rule of its context, or is noted as missing from it."""
         named = self.map.constraints
         if not self._readable(name, sheet, named):
             return
         for row in sheet.rows:
-            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            before, key = len(self.tally.problems), row.text(named.context, needed=True, whole=True)
             kind, unit = row.text(named.kind, needed=True), row.text(named.unit, needed=True)
             limit, scope = row.number(named.limit), row.text(named.scope) or "portfolio"
             if limit is None and len(self.tally.problems) == before:
@@ -427,10 +418,10 @@ class ContextBuilder:
                 self._note_lost(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
-    def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
+    def _readable(self, name: str, sheet: read.ParsedSheet, named: read.MapPart) -> bool:
         """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
         absent = _missing_columns(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
-        outcomes = [column for column in sheet.columns if names_later(column)]
+        outcomes = [column for column in sheet.columns if read.names_later(column)]
         if outcomes:
             text = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
             self.tally.problem(name, text)
@@ -448,21 +439,23 @@ class ContextBuilder:
         else:
             self._lost_anywhere.append(f"{name} (of no named context)")
 
-    def read_prompts(self, rows: Iterable[DataRow]) -> set[str]:
+    def read_prompts(self, rows: Iterable[read.DataRow]) -> set[str]:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
-            key, prompt = row.quiet.text(columns.context), row.quiet.text(columns.prompt)
-            at, first = row.quiet.time(columns.decided_at), self.prompts.get(key, "")
+            before, key = len(self.tally.problems), row.quiet.text(columns.context, whole=True)
+            prompt, first = row.text(columns.prompt), self.prompts.get(key, "")
+            at = row.quiet.time(columns.decided_at)
             if prompt and first and prompt != first:
                 row.problem(columns.context, f"{key!r} already identifies another prompt; give this one another value")
+            if len(self.tally.problems) > before:
                 other.add(row.place)
             self.prompts[key] = first or prompt
             if at is not None:
                 self.used[key] = min(at, self.used.get(key, at))
         return other
 
-    def context(self, row: DataRow, key: str, decided_at: datetime) -> str | None:
+    def context(self, row: read.DataRow, key: str, decided_at: datetime) -> str | None:
         """Return the id of a decision's context; None if it is empty, or has information from after the decision."""
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
@@ -531,10 +524,11 @@ class ContextBuilder:
                 continue
             for key, items in unknown.items():
                 error = UnknownNameError("context", key, list(self.prompts))
-                self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
+                unseen = f"no decision saw this ({count_of(len(items), 'rows')}): {error}"
+                self.tally.problem(f"{items[0][0]}, {column}", unseen)
 
 
-def _missing_columns(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
+def _missing_columns(name: str, sheet: read.ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
     """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:

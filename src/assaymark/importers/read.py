@@ -35,6 +35,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Sha256 = Annotated[str, Field(pattern=SHA256)]
 _PATTERNS: Final = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
 # The C loader is as safe and about ten times as fast, but not every build of PyYAML has it.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -99,14 +100,23 @@ def json_objects(
 
 def json_object(line: bytes) -> dict[str, Any]:
     """Parse one JSON object strictly, as `json_value` does."""
-    value = json_value(line)
+    return an_object(json_value(line))
+
+
+def an_object(value: Any) -> dict[str, Any]:
+    """Return an object of a JSON text; raises ``ValueError`` for any other value."""
     if not isinstance(value, dict):
-        raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
+        raise ValueError(f"must be an object (got {written(value)})")  # noqa: TRY004
     return value
 
 
+def written(value: Any) -> str:
+    """Write the first characters of a JSON value for a message."""
+    return json.dumps(value, ensure_ascii=False, default=str)[:40]
+
+
 def json_value(line: bytes) -> Any:
-    """Parse one JSON value strictly: no duplicate keys, NaN, infinity or huge integers."""
+    """Parse one JSON value strictly: no duplicate keys, NaN, infinity, huge integers or halves of characters."""
 
     def whole_number(text: str) -> int:
         if len(text) > LONGEST_NUMBER:
@@ -117,7 +127,13 @@ def json_value(line: bytes) -> Any:
         raise ValueError(f"{name} is not a number here")
 
     try:
-        return json.loads(line, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_int=whole_number)
+        value = json.loads(line, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_int=whole_number)
+        if _SURROGATE.search(line):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as exc:
+        half = f"{ord(exc.object[exc.start]):04x}"
+        raise ValueError(f"holds half of a character (\\u{half}); remove it, or write the whole one") from None
     except json.JSONDecodeError as exc:
         excerpt = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {excerpt!r})") from None
@@ -138,7 +154,8 @@ def yaml_tree(text: str) -> Any:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
-        reason = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
+        reason = " ".join(str(exc).split())
+        reason = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in reason else reason
         raise ValueError(f"not YAML: {reason}") from None
 
 
@@ -207,8 +224,13 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
                 yield number, dict(zip(header, row, strict=True))
 
 
+_EPOCH: Final = re.compile(r"[1-4]\d{9}(\d{3})?(?:\.\d{1,9})?", re.ASCII)  # from 2001 to 2128
+
+
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time as UTC; ``zone`` applies to times without a zone."""
+    """Parse a time as UTC: ISO 8601, or seconds or milliseconds since 1970; ``zone`` is of times without one."""
+    if (epoch := _EPOCH.fullmatch(text.strip())) is not None:
+        return datetime.fromtimestamp(float(epoch[0]) / (1000 if epoch[1] else 1), UTC)
     try:
         instant = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -285,9 +307,11 @@ class DataRow:
         """Note a problem of a cell."""
         self.tally.problem(place_of(self.place, column or ""), message)
 
-    def text(self, column: str | None, *, needed: bool = False) -> str:
-        """Return the text of a cell; empty if it has none."""
+    def text(self, column: str | None, *, needed: bool = False, whole: bool = False) -> str:
+        """Return the text of a cell, or with ``whole`` its whole number as text; empty if it has none."""
         value = self.cells.get(column) if column else None
+        if whole and type(value) is int:  # True is none
+            return str(value)
         if isinstance(value, str) and value:
             return value
         if value not in (None, ""):
@@ -335,7 +359,8 @@ class DataRow:
 
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
         """Return the time of a cell in UTC; None if it has none."""
-        text = self.text(column, needed=needed)
+        cell = self.cells.get(column) if column else None
+        text = f"{cell:f}" if isinstance(cell, float) else self.text(column, needed=needed, whole=True)
         with note_problems(self.tally, place_of(self.place, column or "")):
             return parse_time(text, self.zone) if text else None
         return None
@@ -367,9 +392,7 @@ def read_sheet(
 
     def rows_in(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the rows of an object with dotted columns; an object with a list of orders gives one row per order."""
-        if not isinstance(tree, dict):
-            raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
-        cells = _flatten(tree, "")
+        cells = _flatten(an_object(tree), "")
         lists = [
             key for key, value in cells.items()
             if isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
@@ -382,8 +405,7 @@ def read_sheet(
             yield "", cells
         for at, entry in enumerate(cells.pop(lists[0]) if lists else (), start=1):
             if not isinstance(entry, dict):
-                message = f"must hold objects only (item {at} is {type(entry).__name__})"
-                raise ValueError(f"{lists[0]}: {message}")  # noqa: TRY004
+                raise ValueError(f"{lists[0]}: must hold objects only (item {at} is {written(entry)})")  # noqa: TRY004
             yield f"{lists[0]} {at}", cells | _flatten(entry, f"{lists[0]}.")
 
     def add(place: str, tree: Any) -> None:

@@ -144,7 +144,7 @@ class Tally:
     def refuse(self, source: str, keep_going: bool = False) -> None:
         """Raise `InputError` with every problem, if there is any, unless ``keep_going``."""
         if self.problems and not keep_going:
-            raise InputError(source, self.problems)
+            raise InputError(source, list(dict.fromkeys(self.problems)))
 
     def imported(
         self, source: str, decisions: Sequence[records.Decision], contexts: Mapping[str, records.Context],
@@ -178,7 +178,8 @@ class Tally:
             verified=dict(sorted(self.verified.items())), unverifiable=dict(sorted(self.unverifiable.items())),
             no_text=tuple(d.record_id for d in decisions if NO_TEXT in d.missing),
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
-            replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
+            replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes),
+            problems=tuple(dict.fromkeys(self.problems)),
         )  # fmt: skip
         return Imported(tuple(decisions), contexts, tuple(outcomes), report, self.texts)
 
@@ -274,8 +275,9 @@ def week_of(day: date) -> str:
 def replay_notes(decisions: Iterable[records.Decision], noun: str) -> list[str]:
     """Return a note on decisions that were written more than a day after their ``noun``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
-    note = f"decisions were written more than a day after their {noun}: kept, flagged {REPLAYED}"
-    return [f"{late} {note}; the models may have known what came next"] if late else []
+    were = "decision was" if late == 1 else "decisions were"
+    note = f"{late} {were} written more than a day after the {noun}: kept, flagged {REPLAYED}"
+    return [f"{note}; the models may have known what came next"] if late else []
 
 
 EQUAL_WEIGHT: Final = "equal weight"

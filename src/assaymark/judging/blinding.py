@@ -35,9 +35,10 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _TRAIL = (
     rf"(?:[._{_HYPHENS}]?v?\d+(?:\.\d+)*[a-z]?(?![a-z0-9]))?"
     r"(?: v?\d\.\d(?!\d|[.,]\d| ?(?:%|percent|bps?\b|pp\b|x\b|points|million|billion|trillion|bn\b|[mbtk]\b)))?"
-    rf"(?:[_{_HYPHENS}](?:pro|mini|nano|flash|turbo|preview|ultra|max|plus|lite|thinking|instruct|chat|reasoning|latest"
-    r"|exp|beta|high|medium|low|large|small|opus|sonnet|haiku|\d+(?:\.\d+)*b?)(?![a-z0-9])"
-    r"| (?:pro|mini|nano|flash|opus|sonnet|haiku|ultra)(?![a-z0-9]))*"
+    rf"(?:[_:{_HYPHENS}](?:pro|mini|nano|flash|turbo|preview|ultra|max|plus|lite|thinking|instruct|chat|reasoning|latest"
+    r"|exp|beta|high|medium|low|large|small|opus|sonnet|haiku|fast|heavy|code|codex|coder|reasoner|oss|vl|it|air|next"
+    r"|omni|distill|terminus|speciale|maverick|scout|seed|text|[a-z]{0,2}\d+(?:[.x]\d+)*[a-z]{0,2})(?![a-z0-9])"
+    r"| (?:pro|mini|nano|flash|opus|sonnet|haiku|ultra|code|codex|coder|4o|[rkmt][1-9](?:\.\d)?)(?![a-z0-9]))*"
 )
 
 
@@ -60,10 +61,11 @@ class Anonymised:
 def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> Anonymised:
     """Replace every name in ``text`` by a neutral token, except inside the strings of ``keep``.
 
-    Case, accents, width and invisible characters are ignored; hyphens, spaces, dots and underscores within a name may
-    be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version after a name is replaced with it. Longer names are
-    replaced before shorter ones. A name must be a separate word; scripts written without spaces need no
-    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are replaced as well.
+    Case, accents, width, invisible characters and letters that look like Latin ones are ignored; hyphens, spaces, dots
+    and underscores within a name may be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version after a name is
+    replaced with it. Longer names are replaced before shorter ones. A name must be a separate word; scripts written
+    without spaces need no boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are
+    replaced as well.
 
     Tokens are lettered by first appearance in ``text``, so neither the other names nor their order changes a letter,
     and the same text by authors with other names blinds to the same result. Within a text a name always has the same
@@ -160,14 +162,16 @@ class Blinding:
 
     def _find(self, text: str) -> Finds:
         """Find the names in one text, outside kept strings."""
-        edits, replaced, spared = result = self._find_folded(text, _FoldedText.of(text))
-        if text.isascii() or not any(map(_invisible, set(text))):
-            return result
-        others, counts, _ = self._find_folded(text, _FoldedText.of(text, invisible=" "))
-        more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
-        if not more:
-            return result
-        return _drop_overlaps(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
+        edits, replaced, spared = self._find_folded(text, _FoldedText.of(text))
+        odd = set() if text.isascii() else set(text)
+        readings = [_FoldedText.of(text, invisible=" ")] if any(map(_invisible, odd)) else []
+        readings += [_FoldedText.of(text, alike=True)] if odd & _look_alikes().keys() else []
+        for reading in readings:
+            others, counts, _ = self._find_folded(text, reading)
+            if more := [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]:
+                edits = _drop_overlaps(sorted([*edits, *more]))
+                replaced = dict(Counter(replaced) | Counter(counts))
+        return edits, replaced, spared
 
     def _find_folded(self, text: str, folded: _FoldedText) -> Finds:
         """Find the names in one folded form of a text, longest first, outside kept strings and existing tokens."""
@@ -191,8 +195,12 @@ class Blinding:
                 match, at = standing_at.span(), standing_at.start() + 1
                 if _is_one_word(folded.text[max(at - 2, 0) : at - 1], folded.text[at - 1]):
                     continue
-                if any(_overlap(match, span) for span, _ in found_spans):
+                # what follows a name may have been found as a name itself, as the end of GPT-5-Codex
+                taken = min((start for (start, _), _ in found_spans if match[0] < start < match[1]), default=match[1])
+                shorter = pattern.match(folded.text, match[0], taken)
+                if shorter is None or any(_overlap(shorter.span(), span) for span, _ in found_spans):
                     continue
+                match = shorter.span()
                 # Kept strings that occur as words in it; any other part of it with a letter or digit is the name.
                 holes: list[Span] = []
                 for string, listed in self.keep.items():
@@ -264,11 +272,16 @@ class _FoldedText:
     origin: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, text: str, *, invisible: str = "") -> _FoldedText:
-        """Fold case, compatibility forms and accents; invisible characters are dropped, or read as ``invisible``."""
+    def of(cls, text: str, *, invisible: str = "", alike: bool = False) -> _FoldedText:
+        """Fold case, compatibility forms and accents, and with ``alike`` letters that resemble Latin ones.
+
+        Invisible characters are dropped, or read as ``invisible``.
+        """
         if text.isascii():
             return cls(text.lower(), None)
         folds = {char: invisible if _invisible(char) else _fold(char) for char in set(text)}
+        if alike:
+            folds |= {char: latin for char, latin in _look_alikes().items() if char in folds}
         if all(len(fold) == 1 for fold in folds.values()):
             return cls(_NON_ASCII.sub(lambda match: folds[match.group()], text).lower(), None)
         pieces = [folds[char] for char in text]
@@ -361,6 +374,12 @@ def _drop_overlaps(edits: Iterable[Edit]) -> list[Edit]:
 def _name_lists() -> dict[str, Any]:
     """Load the built-in lists of names."""
     return tomllib.loads((files("assaymark.judging") / "names.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _look_alikes() -> dict[str, str]:
+    """Return the Latin letter of each letter that resembles it."""
+    return {char: latin for latin, alike in _name_lists()["alike"].items() for char in alike}
 
 
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:

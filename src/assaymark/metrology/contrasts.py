@@ -381,7 +381,7 @@ def pair_differences(tables: Floats) -> Floats:
 def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
     """Compute mean, sample variance (0 below two clusters) and count of each pair's cluster values [..., G, pairs]."""
     holes = np.isnan(differences)
-    if holes.any():
+    if holes.any() or not len(differences):  # no mean of no clusters
         if differences.ndim > 2:
             checks.fail("table_contrasts", "tables", "many studies at once need complete tables")
         counts = np.count_nonzero(~holes, axis=0)
@@ -410,7 +410,7 @@ def moderate(
     if table is not None:
         # The agents in tested pairs, in the clusters that have all of them.
         if not tested.all():
-            table = table[..., _occurring(tested, table.shape[-1])]
+            table = table[..., occurring(tested, table.shape[-1])]
         holes = np.isnan(table).any(axis=-1)
         if holes.any():
             if table.ndim > 2:
@@ -419,8 +419,7 @@ def moderate(
     if table is not None and min(table.shape[-2:]) >= 3:
         # Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K].
         g, k = table.shape[-2:]
-        rest = table - table.mean(axis=-1, keepdims=True)
-        rest -= rest.mean(axis=-2, keepdims=True)
+        rest = _double_centred(table)
         # tr(C) and the sum of squares of C are equal to those of the clusters' matrix, which may be smaller.
         transposed = np.swapaxes(rest, -1, -2)
         squares = np.square(transposed @ rest if k <= g else rest @ transposed).sum(axis=(-1, -2))
@@ -448,7 +447,7 @@ def moderate(
     return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
 
 
-def _occurring(tested: Bools, agents: int) -> Bools:
+def occurring(tested: Bools, agents: int) -> Bools:
     """Return True for agents in a tested pair [K]."""
     (first, second), occurs = pairs_of(agents), np.zeros(agents, dtype=bool)
     occurs[first[tested]] = occurs[second[tested]] = True
@@ -603,7 +602,7 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
     tested = counts >= FEWEST_CONSECUTIVE
-    table = effects[:, _occurring(tested, effects.shape[1])]
+    table = effects[:, occurring(tested, effects.shape[1])]
     table = table[~np.isnan(table).any(axis=1)]
     tests = EffectiveT(*np.full((8, counts.size), np.nan))
     tests.clusters[:], tests.p[:] = counts, 1.0

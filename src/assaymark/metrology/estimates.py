@@ -49,6 +49,11 @@ def number(
     )  # fmt: skip
 
 
+def defined(value: float) -> float | None:
+    """Return a number, None if it is NaN."""
+    return None if math.isnan(value) else float(value)
+
+
 def state_of(error: NotMeasurableError) -> str:
     """Convert the reason in an error to the state of a measurement."""
     return f"undefined: {str(error).rpartition('undefined: ')[2]}"

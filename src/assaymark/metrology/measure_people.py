@@ -396,8 +396,7 @@ def people_measurements(
         yield agreed
         if mask.any():  # the labelled records themselves, which a certificate contains
             judged, grades = (
-                [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-                for values in (people.panel[:, :, s], human)
+                [[*map(estimates.defined, row)] for row in values.tolist()] for values in (people.panel[:, :, s], human)
             )
             detail = {"agents": list(table.agents), "of": [table.clusters[g] for g in people.cluster.tolist()],
                       "pi": people.pi[rows].tolist(), "judged": judged, "people": grades}  # fmt: skip
@@ -577,7 +576,7 @@ def _agreement(people: _People, s: int, make: Maker) -> Measurement:
         left = estimates.leave_out(sums.columns[:, 0].T).T
         by_pair.append(sums.kappas(left[:, None])[0, 0])
         sizes.append(left[0])
-        detail["pairs"][name] = None if math.isnan(by_pair[-1][0]) else float(by_pair[-1][0])
+        detail["pairs"][name] = estimates.defined(by_pair[-1][0])
         correlations.append(raw.points()[0])
     there = np.array(sizes) > 0
     overall, *drops = (np.where(there, by_pair, 0.0).sum(axis=0) / there.sum(axis=0)).tolist()

@@ -21,13 +21,14 @@ from assaymark.metrology.contrasts import (
     difference_moments,
     holm_rows,
     moderate,
+    occurring,
     pair_differences,
     pair_list,
     pairs_of,
     serial_tests,
     snap_to_zero,
 )
-from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
+from assaymark.metrology.estimates import Ends, Estimate, Maker, defined, number, scores_of
 from assaymark.metrology.recusal import PairTest, pair_records
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
@@ -120,10 +121,10 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
 
 
 def publish_scales(
-    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
-) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
-    """Apply `publish_orders` to the main scale with its share of alpha, then one step-down to all others."""
-    level, rest, first = share * alpha, alpha, None
+    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, level: float, *, main: str = "aggregate"
+) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float]:
+    """Apply `publish_orders` to the main scale at its ``level``, then one step-down to all others."""
+    rest, first = alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
     others = {name: values for name, values in p.items() if name != main}
@@ -138,7 +139,7 @@ def publish_scales(
         published |= {
             name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
         }
-    return first, published, adjusted, level, rest
+    return first, published, adjusted, rest
 
 
 @cache
@@ -178,9 +179,9 @@ def require_p(source: str, name: str, p: Floats) -> None:
 
 
 def dimensions_claimed(study: Study) -> bool:
-    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    """Return True if the plan makes claims about dimensions beside the aggregate, which then share alpha with it."""
     dimensions = study.claims.dimensions
-    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
+    return dimensions is None or {AGGREGATE} < {*dimensions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +267,11 @@ class OrderTests:
         """True for pairs that the order procedure publishes by their contrasts alone [P, S]."""
         names, inference = self.found.names, self.plan.inference
         gaps, p = (dict(zip(names, columns.T, strict=True)) for columns in (self.panel.gap, self.panel.p))
-        share = inference.aggregate_share if self.shared else 1.0
+        level = inference.level_of(AGGREGATE, self.shared)
         published: dict[str, Bools] = {}
         for part in [names] if self.shared else [names[:1], names[1:]]:
             some = {name: p[name] for name in part}
-            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0])[1]
+            published |= publish_scales(gaps, some, inference.alpha, level, main=names[0])[1]
         return np.stack([published[name] for name in names], axis=1)
 
     def tested(self, gaps: Gaps, borrow: bool | None = None) -> PairTests:
@@ -301,11 +302,9 @@ class PairTests:
     def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> PairTests:
         """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
         # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
-        there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
-        seen = there.sum(axis=0)
-        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
-        squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
-        difference, variance = snap_to_zero(mean), squares / np.maximum(clusters - 1, 1)[:, None]
+        (g, *shape), clusters = gaps.means.shape, np.asarray((gaps.cycles > 0).sum(axis=0))
+        moments = difference_moments(gaps.means.reshape(g, math.prod(shape)))
+        difference, variance = (np.reshape(values, shape) for values in (snap_to_zero(moments[0]), moments[1]))
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)
         if consecutive:
@@ -318,9 +317,7 @@ class PairTests:
                 difference, p, se, df, variance, np.zeros_like(difference), of_pairs, counts, testable, rho, effective
             )
         # All scales at once, in the clusters that have every agent of a tested pair on every scale.
-        first, second = pairs_of(gaps.levels.shape[1])
-        occurring = np.unique([first[testable], second[testable]])
-        complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        complete = ~np.isnan(gaps.levels[:, occurring(testable, gaps.levels.shape[1])]).any(axis=(1, 2))
         tests = moderate(difference.T, variance.T, clusters, gaps.levels[complete].transpose(2, 0, 1), borrow)
         return cls(difference, tests.p.T, tests.se.T, tests.df.T, variance, tests.prior_df.T, tests.mean_variance,
                    counts, testable)  # fmt: skip
@@ -328,12 +325,12 @@ class PairTests:
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """Return the inputs from which a reader can recompute the p-value of one pair."""
         values: dict[str, JSON] = {
-            "p": float(self.p[k, s]), "se": _finite_or_none(self.se[k, s]), "df": _finite_or_none(self.df[k, s]),
-            "clusters": int(self.clusters[k]), "variance": _finite_or_none(self.variance[k, s]),
-            "mean_variance": float(self.mean_variance[s]), "prior_df": _finite_or_none(self.prior[k, s]),
+            "p": float(self.p[k, s]), "se": defined(self.se[k, s]), "df": defined(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": defined(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": defined(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            values |= {"rho": _finite_or_none(self.rho[k, s]), "effective": _finite_or_none(self.effective[k, s])}
+            values |= {"rho": defined(self.rho[k, s]), "effective": defined(self.effective[k, s])}
         return values
 
     def method(self, k: int, s: int) -> str:
@@ -348,10 +345,6 @@ class PairTests:
         variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
         return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
-
-
-def _finite_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 # Ranks implied by published orders: simultaneous rank intervals, and tiers.
@@ -478,7 +471,8 @@ def order_analysis(
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
     gaps = {name: test.gap for name, test in tests.items()}
-    first, on_scales, adjusted, level, rest = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
+    level = share * alpha if dimensions else alpha
+    first, on_scales, adjusted, rest = publish_scales(gaps, p, alpha, level)
     published = on_scales["aggregate"]
     ordered = _oriented(main.gap, published, k)
     equal = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)

@@ -155,8 +155,7 @@ def icc(Y: ArrayLike) -> Icc:
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
     """Compute Krippendorff's alpha, the agreement of any number of raters with missing ratings (Krippendorff 2011)."""
     ratings, values = _ratings("krippendorff_alpha", Y, metric)
-    value = float(_alphas(ratings, values, metric, np.zeros(len(ratings), dtype=np.int64), 1)[0])
-    return None if np.isnan(value) else value
+    return estimates.defined(_alphas(ratings, values, metric, np.zeros(len(ratings), dtype=np.int64), 1)[0])
 
 
 def alpha_report(
@@ -182,7 +181,7 @@ def alpha_report(
     full, without = _alphas(ratings, values, metric, codes, units), {}
     for rater in range(ratings.shape[1]):
         rest = _alphas(np.delete(ratings, rater, axis=1), values, metric, codes, units)
-        gain, alpha = report(rest - full), None if np.isnan(rest[0]) else float(rest[0])
+        gain, alpha = report(rest - full), estimates.defined(rest[0])
         without[rater] = WithoutRater(alpha, gain, gain.low is not None and gain.low > 0)
     return AlphaReport(report(full), without)
 

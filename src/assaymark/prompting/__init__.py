@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -194,34 +195,9 @@ class ReplyForm(Generic[A]):
             return Parsed("invalid", None, str(exc))
 
 
-_HEDGING = """
-    may might could would likely unlikely probably probable probability possible possibly possibility potential
-    potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
-    seemed seemingly suggest suggests suggested suggesting perhaps maybe tentative tentatively doubt doubts doubtful
-    cautious cautiously caution modest modestly odds chance chances presumably conceivably conceivable arguably
-    somewhat tends tend tended guess guesses hopefully hope hopes unclear unsure unproven speculative plausible
-    plausibly supposedly believe believes think assume assumes assuming unsettled questionable
-"""
-HEDGES: Final = frozenset(_HEDGING.split())
-"""English hedging words, including all that the built-in judges count."""
-
-HEDGE_PHRASES: Final = (
-    "more or less", "sort of", "kind of", "in part", "to some extent", "not certain", "not sure", "hard to say",
-    "cannot rule out", "if anything", "on balance", "remains to be seen",
-)  # fmt: skip
-"""Hedging phrases."""
-
-UNSPACED_HEDGES: Final = ("可能", "或许", "大约", "不确定", "预计", "也许", "大概")
-"""Hedging words of scripts without spaces, matched anywhere."""
-
-CONFIDENT: Final = (
-    "absolutely", "airtight", "beyond dispute", "beyond question", "certain", "certainly", "clearly", "conclusive",
-    "conclusively", "decisive", "decisively", "definitive", "definitively", "guaranteed", "indisputable", "inevitable",
-    "no question", "obvious", "obviously", "proven", "full conviction", "undeniable", "unmistakable", "unquestionably",
-    "without question", "without reservation", "with total confidence", "cannot fail", "leaves nothing open",
-    "i am sure", "flawless",
-)  # fmt: skip
-"""Phrases that express confidence."""
+_LISTS: Final = tomllib.loads((files("assaymark.prompting") / "words.toml").read_text(encoding="utf-8"))
+HEDGES, HEDGE_PHRASES = frozenset(_LISTS["hedges"]), tuple(_LISTS["hedge_phrases"])
+UNSPACED_HEDGES, CONFIDENT = tuple(_LISTS["unspaced_hedges"]), tuple(_LISTS["confident"])
 
 _WHO = r"(?:judge|grader|evaluator|assessor|reviewer|assistant|language model|llm|ai)"
 _IT = r"(?:this|it|me|(?:my|the|this)\s+(?:answer|decision|rationale|response|reasoning|text|output|analysis))"

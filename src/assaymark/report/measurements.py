@@ -125,9 +125,9 @@ STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",
     "rule": "it restates a limit or rule the agent was given",
-    "own_action": "it describes the agent’s own order",
-    "in_context": "it is printed in the prompt or the material, but whether of the same subject is not established",
-    "not_found": "the stored material neither holds nor excludes it",
+    "own_action": "it describes the agent’s own order, its size or a figure stated with it",
+    "in_context": "it is printed in the prompt or the material, but whether of the same thing is not established",
+    "not_found": "the stored material neither holds nor excludes it; thresholds and forecasts are often here",
     "contradicted": "the material gives another value for the same thing",
     "not_verifiable": "in tables of versions before 0.2: in the context or not found",
 }

@@ -13,6 +13,7 @@ from rich.text import Text
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet, chip_words
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
+from assaymark.report.datasheet.sections import drift_answer
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import ordered_verdicts
 from assaymark.report.study import overview, scores
@@ -163,6 +164,11 @@ _TRUTH: Final[_Columns] = tuple(
     (title, f"truth.{name}", {"prompt": BASE})
     for title, name in (("right calls", "accuracy"), ("both orders", "both"), ("one order", "one"), ("neither", "none"))
 )
+_KAPPAS: Final = {
+    "between.kappa_content": "by content, orders averaged", "between.kappa": "by position, call by call",
+}  # fmt: skip
+_PAIRS, _WIDTH = 6, 80
+"""Most pairs of judges that are listed, and the width from which the heads of columns are broken."""
 _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
@@ -175,8 +181,10 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     for columns, head in wanted if log else [(_RUN, "dark_current"), (_POINTS, "point.slope")]:
         table = Table(box=None, pad_edge=False, title_justify="left")
         table.add_column("Judge", overflow="fold")
+        width = max(len(sheet.judge) for sheet in sheets) + sum(2 + len(title) for title, _, _ in columns)
         for title, _, _ in columns:
-            table.add_column(title, justify="right", min_width=max(map(len, title.split())))
+            broken = title.replace(" ", "\n") if width > _WIDTH else title
+            table.add_column(broken, justify="right", min_width=max(map(len, title.split())))
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
@@ -196,18 +204,26 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
         for sheet in (sheet for sheet in sheets if sheet.sketch):
-            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(chip_words(chip)[0] for chip in sheet.sketch)}"))
-    for item in agreement:
-        base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
-        value = item.state
-        if item.value is not None:
-            value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
-        pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
-        parts.append(Text(f"kappa of {pair} {base}: {value}"))
+            words = [chip_words(chip)[0] for chip in sheet.sketch]
+            if lost := sheet.calls.get("invalid", 0):
+                words.append(f"{lost:,} of {sheet.calls['all']:,} replies could not be used")
+            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(words)}"))
+    for name, base in _KAPPAS.items():
+        pairs = [item for item in agreement if item.name == name]
+        values = [item.value for item in pairs if item.value is not None]
+        if len(pairs) > _PAIRS and values:
+            ends = f"{number(min(values))} to {number(max(values))}"
+            parts.append(Text(f"kappa of {len(values)} pairs of judges {base}: {ends}; the page has each"))
+            continue
+        for item in pairs:
+            value = item.state
+            if item.value is not None:
+                value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
+            pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
+            parts.append(Text(f"kappa of {pair} {base}: {value}"))
+    alike = [m.labels for m in agreement if m.name == "between.kappa" and m.value == 1]
+    named = "; ".join(f"{clean(both['a'], 60)} and {clean(both['b'], 60)}" for both in alike)
+    parts += [Text(f"The same verdict in every call, as a copy would give: {named}")] if alike else []
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
-        value = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
-        if item.value is not None:
-            shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
-            value = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
-        parts.append(Text(f"{clean(sheet.judge, 60)}: {value}"))
+        parts.append(Text(f"{clean(sheet.judge, 60)}: {drift_answer(item)}"))
     return Group(*parts)

@@ -31,15 +31,16 @@ _NAMED: Final = (
 _PAGES: Final = re.compile(rf"(({_NAMED})(-\d+)?|datasheet/[^/]+)\.html")
 _PICTURES: Final = re.compile(rf"figures/({_NAMED})[^/]*\.svg")
 _NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
+_SHARE: Final = re.compile(rf"(?<= ){_NUMBER}(?=\s%(?:,| and |$))")
 _TELLING: Final = 12
-_GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?] [A-Z]).)+?)"}  # words of one sentence
+_GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?]”? [A-Z(]).)+?)"}  # words of one sentence
 _FIELD: Final = re.compile(r"([#§])(\d?)")
 _PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
 _BETWEEN: Final = {", ": ", ", " and ": " und ", " or ": " oder "}
 _NAMES: Final = r"(?:[^\s,;:]+, )*[^\s,;:]+ and [^\s,;:]*[^\s,.;:]"  # a version may have a dot
 _SPOKEN: Final = re.compile(
     r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
-    r'\b(?P<name>aria-label|placeholder|data-l|data-shown|data-said|data-copy|content)="(?P<value>[^"]*)"',
+    r'\b(?P<name>aria-label|placeholder|data-(?:l|shown|said|copy|v|line|brush|point)|content)="(?P<value>[^"]*)"',
     re.DOTALL,
 )
 _LINK: Final = re.compile(r'\bhref="(?![a-z]+:|#)([^"]+)"')
@@ -88,10 +89,10 @@ class Translation:
 
     def _found(self, text: str) -> str | None:
         plain = " ".join(text.split())
-        if not re.search("[A-Za-z]", plain):
-            return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
         if plain in self.exact:
             return self.exact[plain]
+        if not re.search("[A-Za-z]", plain):
+            return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
         if plain[0] == "“" and plain[-1] == "”" and (quoted := self(plain[1:-1])) is not None:
             return f"{self.exact['open']}{quoted}{self.exact['close']}"
         clauses = plain.split("; ")
@@ -100,7 +101,7 @@ class Translation:
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
         if re.fullmatch(_NAMES, plain):
-            return plain.replace(" and ", " und ")
+            return self._listed(plain)
         for cut, between in _PARTS:
             pieces = re.split(cut, plain)
             if len(pieces) > 1 and None not in (translated := [self(piece) for piece in pieces]):
@@ -125,10 +126,9 @@ class Translation:
                    if tells == telling and own in plain)  # fmt: skip
         matched, kinds, translated = next((match for match in matches if match[0]), (None, "", ""))
         if matched is None:
-            return None
-        # Its fields; numbers and words are numbered separately.
-        values = matched.groups()
-        named = {kind: [part for part, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
+            return None  # else its fields; numbers and words are numbered separately
+        pairs = [*zip(matched.groups(), kinds, strict=True)]
+        named = {kind: [part for part, its in pairs if its == kind] for kind in "#§"}
         queues = {kind: iter(these) for kind, these in named.items()}
 
         def fill(match: re.Match[str]) -> str:
@@ -136,10 +136,13 @@ class Translation:
             value = named[kind][int(at) - 1] if at else next(queues[kind])
             if kind == "#":
                 return _comma(value)
-            parts = re.split("(, | and | or )", value)
-            return self(value) or "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
+            return self(value) or self._listed(_SHARE.sub(lambda share: _comma(share[0]), value))
 
         return _FIELD.sub(fill, translated)
+
+    def _listed(self, names: str) -> str:
+        parts = re.split("(, | and | or )", names)
+        return "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
 
     def render(self, text: str) -> str:
         """A translated text with its surrounding space; sentences that the table does not have stay English."""
@@ -157,7 +160,8 @@ class Translation:
     def _spoken(self, match: re.Match[str]) -> str:
         tag: str | None = match["kept"]
         if tag is None and match["name"]:
-            return f'{match["name"]}="{escape(self.render(unescape(match["value"])))}"'
+            texts = unescape(match["value"]).split("|")  # such as days
+            return f'{match["name"]}="{escape("|".join(map(self.render, texts)))}"'
         if tag is None:
             return escape(self.render(unescape(match["text"])), quote=False)
         # A script of a page; the texts that the sentence bench reads are translated.
@@ -220,8 +224,7 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
         if not _PAGES.fullmatch(path):
             yield path, text
             continue
-        folder = dirname(path)
-        up = "../" * bool(folder)
+        up = "../" * bool(folder := dirname(path))
         yield path, _switched(text, ("English", ""), (translator.name, f"{up}{language}/{path}"))
         # The page with translated scripts, and a policy that allows them by their hashes.
         html = _switched(translator.page(text, folder), ("English", f"../{up}{path}"), (translator.name, ""))

@@ -34,10 +34,11 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
         raise InputError(str(path), ["no decision could be imported", *imported.report.problems])
     read_lock(folder)
     with new_folder(folder.path):
+        # first, because a plan that is locked on other records refuses them before anything is written
+        store_records(folder, imported.decisions, imported.contexts, imported.outcomes, imported.texts)
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
                 ledger.add_source(name, raw, format)
-        store_records(folder, imported.decisions, imported.contexts, imported.outcomes, imported.texts)
     return imported.report
 
 

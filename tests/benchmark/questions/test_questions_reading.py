@@ -46,7 +46,10 @@ READ = {
         "negative": [
             "**Answer:** Negative.", "It could be positive or negative.\nANSWER: negative", "Not positive, negative",
         ],
-        "flat": ["I expect momentum to fade.\nFinal answer: flat"],
+        "flat": [
+            "I expect momentum to fade.\nFinal answer: flat", "ANSWER: <flat>",
+            '{"answer": "flat", "rationale": "neither positive, nor will it be negative"}',
+        ],
         None: ["positive or negative", "ANSWER: positive, negative or flat", "The sky is blue."],
     },
     "T2": {
@@ -54,7 +57,8 @@ READ = {
             "ANSWER: -0.0200", "VaR at 95% is -0.0200", "The 95% VaR is −2.00%", "VaR95 = -0.02", "VaR(95%) ≈ -2%",
             "1-day 95% confidence VaR: -0.02", "The 5th percentile of 252 returns is -0.02",
             "ANSWER: -0.02 (that is, -2.00%)", "ANSWER: a loss of 2%", "Step 1: sort. Step 2: pick.\nANSWER: -2e-2",
-            "-200 bps", "ANSWER: $-0.02$",
+            "-200 bps", "ANSWER: $-0.02$", '{"rationale": "the worst day was -0.05", "answer": -0.02}',
+            '{"answer": "-0.02", "rationale": "the worst day was -0.05"}',
         ],
         0.02: ["0.02"], None: ["ANSWER: -0.02 or -0.03", "ANSWER: NaN", "ANSWER: infinity", "ANSWER: none"],
     },
@@ -67,6 +71,8 @@ READ = {
             "ANSWER: XLY=0.476, STIP=0.524", "w_XLY = 47.6%, w_STIP = 52.4%", "XLY: 47.6\nSTIP: 52.4",
             "47.6% in XLY and 52.4% in STIP", '```json\n{"weights": {"XLY": 0.476, "STIP": 0.524}}\n```',
             "$w_{XLY} = 0.476$, $w_{STIP} = 0.524$", "ANSWER: [0.476, 0.524]",
+            "\\boxed{w_{\\text{XLY}} = 0.476, w_{\\text{STIP}} = 0.524}", "| XLY | 0.476 |\n| STIP | 0.524 |",
+            '{"weights": [{"ticker": "XLY", "weight": 0.476}, {"ticker": "STIP", "weight": 0.524}]}',
         ],
         (1.0, 0.0, "partial"): ["ANSWER: XLY=1.0"],
         (0.5 / 0.95, 0.45 / 0.95, "partial"): ["ANSWER: XLY=0.5, STIP=0.45"],
@@ -79,11 +85,13 @@ READ = {
     "T6": {
         qa.Trade(False): [
             "No, do not rebalance.", "ANSWER: no", "Rebalancing is not needed.", "There is no need to trade.",
-            "The portfolio should not be rebalanced",
+            "The portfolio should not be rebalanced", '{"rebalance": false}',
         ],
         qa.Trade(True, "buy", "IVV", 0.065): [
             "ANSWER: yes; buy 0.065 of IVV", "Yes. IVV is too low: buy 0.065",
-            "The portfolio should be rebalanced: buy 0.0650 of IVV.",
+            "The portfolio should be rebalanced: buy 0.0650 of IVV.", "Yes: 0.065 of IVV should be bought; size 0.065",
+            '{"rebalance": true, "side": "buy", "size": 0.065, "instrument": "IVV"}',
+            '{"answer": "yes; buy 0.065 of IVV, and there is no other trade"}',
         ],
         qa.Trade(True, "sell", "BNB-USD", 0.065): ["(A) Yes. (B) Sell 6.5% of BNB-USD"],
         (qa.Trade(True), "partial"): ["Yes"], None: ["Maybe."],

@@ -32,8 +32,11 @@ SAID = {
         "Brent settled at $91.01"),
     ("supported", "free-fact-in-sentence"): ("Crude slipped, closing the day near $91.01 again",),
     # what cannot be checked says why
-    ("not_found", "threshold"): ("exit if GOLD falls more than 3.1%", "exit if Brent falls below $85.5", "VIX >19.5"),
-    ("not_found", "bare-integer"): ("11 reasons",), ("not_found", "unmatched"): ("up 77.7%",),
+    ("not_found", "threshold"): (
+        "exit if GOLD falls more than 3.1%", "exit if Brent falls below $85.5", "VIX >19.5", "GOLD may fall by 6.5%",
+        "Invalidation: SMH -5.5% breakdown", "Invalidation: SMH underperforms SPY by 6.7% in 5d"),
+    ("not_found", "bare-integer"): ("11 reasons",), ("not_found", "unmatched"): ("up 77.7%", "IAU is up 3%"),
+    ("in_context", "row-other-horizon"): ("GOLD 21d return +3.12%",),  # there, but not what the text names
     # differences and sums of visible facts
     ("derivable", "difference-of-rows"): (
         "EWY outperformed SPY by 11.48 percentage points in 5d", "SMH beats IAU by 21.54% over 21d",
@@ -66,7 +69,6 @@ def test_another_row_sign_horizon_direction_or_subject_does_not():
         "GOLD is rank 3 of 11",  # bare integers name no field
     ):
         assert "supported" not in m.states(text, PARTIAL), text
-    assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"  # a fine figure is not lost
     for text in (
         "SMH outperformed SPY by 6.70% in 5d",  # it lagged
         "EWY vs SPY -11.48% in 5d",
@@ -116,11 +118,10 @@ def test_rules_of_prompt_and_constraints():
     seen = m.material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
     assert m.states("no holding exceeds 60%", seen) == ["rule"]
     assert only("nothing exceeds 60%", seen).state == "in_context"
+    news = m.material(prompt="Deliveries of orders fell 12%. Analysts must explain every position.")  # no rule
+    assert m.states("deliveries of orders fell 12%", news) == ["in_context"]
     held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})  # visible, too
-    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == [
-        "supported",
-        "supported",
-    ]
+    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == ["supported"] * 2
 
 
 OWN = decision(
@@ -175,6 +176,8 @@ def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order
     seen = context(completeness="partial", portfolio=held, facts=priced, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
     assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
+    sold = decision("Sell 10.0 units of GOLD.", actions=(Action("GOLD", "sell", quantity=10.0),))  # all that is held
+    assert [found.rule for found in numeric_ledger(sold, seen)] == ["own-labelled"]
     assert evidence.audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 

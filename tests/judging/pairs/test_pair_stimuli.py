@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 
@@ -56,12 +55,6 @@ def test_the_shipped_tasks_are_ten_different_situations_whose_sentences_do_what_
             for earned, texts in ((0.0, (item.neutral,)), (0.5, (item.partly,)), (1.0, item.met)):
                 expected = tuple(earned if at == other else 0.0 for other in range(5))
                 assert {judge_pairs.marks(text, one.names) for text in texts} == {expected}
-    found = judge_pairs.repeated_tasks(tasks, 35)  # tasks with other numbers
-    assert len({one.name for one in found}) == 35
-    assert calls.task_problems(found) == []
-    first, later = found[0].requirements[0].met[0], found[30].requirements[0].met[0]
-    assert first != later
-    assert re.sub(r"\d", "#", first) == re.sub(r"\d", "#", later)
 
 
 @pytest.mark.parametrize(("changed", "where", "what"), [
@@ -169,7 +162,7 @@ def test_the_counts_of_ten_tasks_and_one_seed_is_one_manifest(tasks, pairs):
     assert len(digests) == 4
 
 
-def test_the_hash_covers_every_field_and_a_file_that_was_touched_is_refused(pairs):
+def test_the_hash_covers_every_field_and_the_file_has_it_and_every_text(pairs):
     one, made = pairs[0], judge_pairs.manifest_of(pairs, 7)
     base = judge_pairs.manifest_of(pairs[:1], 7).sha256
     for change in (
@@ -180,17 +173,10 @@ def test_the_hash_covers_every_field_and_a_file_that_was_touched_is_refused(pair
     ):  # fmt: skip
         assert judge_pairs.manifest_of([replace(one, **change)], 7).sha256 != base, change
     assert judge_pairs.manifest_of([pairs[1], one], 7).sha256 != judge_pairs.manifest_of([one, pairs[1]], 7).sha256
-    text = judge_pairs.stimuli_json(pairs, made)
-    assert judge_pairs.read_stimuli(text) == (pairs, made)
-    assert judge_pairs.stimuli_json(*judge_pairs.read_stimuli(text)) == text
-    text = judge_pairs.stimuli_json(pairs[:45], judge_pairs.manifest_of(pairs[:45], 7))
-    for touched, what in (
-        (text.replace("8,640", "8,641", 1), "not those it was made of"),
-        ('"task":"lost"'.join(text.rsplit('"task":"copper-breakout"', 1)), "its situation is not in the file"),
-        ("{}", "is missing"),
-    ):
-        with pytest.raises(InputError, match=what):
-            judge_pairs.read_stimuli(touched)
+    stored = json.loads(judge_pairs.stimuli_json(pairs, made))
+    texts = [(one.id, one.task, one.u.text, one.v.text) for one in pairs]
+    assert [(one["id"], one["task"], one["u"]["text"], one["v"]["text"]) for one in stored["pairs"]] == texts
+    assert stored["manifest"]["sha256"] == made.sha256
 
 
 def test_a_chain_adds_one_requirement_at_a_time_in_texts_of_one_length(pairs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
@@ -14,11 +14,12 @@ import numpy as np
 from assaymark.benchmark.questions import payloads as kinds
 from assaymark.benchmark.questions.payloads import TEMPLATES, Answer, Change, Regime, Template
 from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.replies import json_in
 from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting import Rejected, strict_json
 from assaymark.quantiles import wilson_ends
+from assaymark.records import JSON
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
@@ -80,10 +81,11 @@ def read_weights(reply: str, marked: bool, names: Sequence[str]) -> ParsedAnswer
     weights: dict[str, float] = {}
     for name in names:
         escaped = re.escape(name)
-        beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
-        said_of = re.findall(rf"{beside}({_NUMBER})\s?(%?)", reply)
-        if not said_of:
-            said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", reply)
+        beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}{{0,2}}['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
+        before = rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])"
+        row = rf"(?m)^\W{{0,9}}{escaped}\s{{0,9}}\|\s{{0,9}}({_NUMBER})\s?(%?)\W{{0,9}}$"  # of a table with two columns
+        patterns = rf"{beside}({_NUMBER})\s?(%?)", before, row
+        said_of = next(filter(None, (re.findall(pattern, reply) for pattern in patterns)), [])
         values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
             return _parsed(None, f"several weights for {name}")
@@ -159,9 +161,10 @@ _NO = re.compile(
     r"\bno\b|\b(?:not|n't|never)\s+(?:be\s+|to\s+)?(?:rebalanc|need|requir|necess|trad)|\bunnecessary\b|\bno need\b",
     re.I,
 )
-_SIDE = re.compile(r"\b(buy|sell|purchase|add|trim|reduce|increase)\w*\b", re.I)
+_SIDE = re.compile(r"\b(buy|bought|sell|sold|purchase|add|trim|reduce|increase)\w*\b", re.I)
 _SIDES: Mapping[str, kinds.Side] = {
-    "buy": "buy", "purchase": "buy", "add": "buy", "increase": "buy", "sell": "sell", "trim": "sell", "reduce": "sell",
+    "buy": "buy", "bought": "buy", "purchase": "buy", "add": "buy", "increase": "buy",
+    "sell": "sell", "sold": "sell", "trim": "sell", "reduce": "sell",
 }  # fmt: skip
 
 
@@ -189,14 +192,15 @@ def read_trade(reply: str, names: Sequence[str]) -> ParsedAnswer:
         return _parsed(kinds.Trade(False))
     rest = reply[first.end() :] if first else reply
     side = _SIDE.search(rest)
-    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
+    alone = {name: rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])" for name in names}
+    places = [(match.start(), name) for name, pattern in alone.items() for match in re.finditer(pattern, rest)]
     if side is None:
         return _parsed(kinds.Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored. Names are removed first, since their digits would be parsed as numbers.
-    plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
+    plain = re.sub("|".join(alone.values()), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
     return _parsed(trade, "" if instrument else "the trade names no instrument of the portfolio")
@@ -227,10 +231,6 @@ def _unnegated(pattern: str, text: str) -> set[str]:
     return {match_[1].lower() for match_ in matches if not _NEGATED.search(text[: match_.start()][-40:])}
 
 
-def _alone(name: str) -> str:
-    return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
-
-
 LONGEST: Final = 20_000
 """Characters of a reply that are parsed, from its end, where the answer is."""
 
@@ -239,7 +239,8 @@ _REFUSAL = re.compile(
     r"\b(?:i\s+(?:can\s?not|can't|won't|will\s+not|am\s+(?:unable|not\s+able))|as\s+an\s+ai|i'm\s+(?:unable|sorry))",
     re.IGNORECASE,
 )
-_DECORATION = re.compile(r"[*`$\\]|</?\w+>")
+# Emphasis, the commands of LaTeX that wrap an answer, and tags; other words in angle brackets may be the answer.
+_DECORATION = re.compile(r"\\[a-zA-Z]{1,12}(?=\{)|[*`$\\]|</?(?:answer|b|br|code|em|i|p|strong|sub)>")
 _PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "'", "\u00a0": " ", "≈": "=", "→": "="})
 _ARROW = re.compile(r"[-=]>")
 
@@ -256,18 +257,12 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAn
     marks = list(_MARK.finditer(plain))
     if not marks and finish == "length":
         return ParsedAnswer(None, "truncated", "the reply was cut off before its answer")
-    answer = plain[marks[-1].end() :].strip() if marks else plain
-    names = question.instruments
-    begin, end, flat = answer.find("{"), answer.rfind("}"), list[str]()
-    if 0 <= begin < end:  # a JSON object is flattened to text
-        try:
-            value = strict_json(answer[begin : end + 1])
-        except Rejected:
-            value = None
-        for name, inner in value.items() if isinstance(value, dict) else ():
-            rows = inner.items() if isinstance(inner, dict) else [(name, inner)]
-            flat += [f"{key}: {entry}" for key, entry in rows if isinstance(entry, str | int | float)]
-    answer, marked = "; ".join(flat) or answer, bool(marks)
+    answer, marked = plain[marks[-1].end() :].strip() if marks else plain, bool(marks)
+    names, begin, end = question.instruments, answer.find("{"), answer.rfind("}")
+    entries = next(json_in([answer[begin : end + 1]] if 0 <= begin < end else []), None)
+    if isinstance(entries, dict):  # flattened to text: its answer alone if it names one, not what explains it
+        own = [inner for key, inner in entries.items() if key.lower() == "answer"]
+        answer, marked = "; ".join(flattened({"": own[0]} if own else entries)) or answer, marked or bool(own)
     match question.answer:
         case kinds.Direction():
             reading = read_direction(answer, marked)
@@ -282,6 +277,19 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> ParsedAn
     if reading.answer is None and _REFUSAL.search(plain):
         return ParsedAnswer(None, "refused", "the reply declines to answer")
     return reading
+
+
+def flattened(entries: Mapping[str, JSON]) -> Iterator[str]:
+    """Yield a JSON object as texts ``name: value``; a row of a list is named by its only text."""
+    for name, inner in entries.items():
+        for row in inner if isinstance(inner, list) else [inner]:
+            values = row if isinstance(row, dict) else {name: row}
+            texts = [value for value in values.values() if isinstance(value, str)]
+            for key, value in values.items():
+                if isinstance(inner, list) and len(texts) == 1 < len(values):
+                    key = texts[0]
+                if isinstance(value, str | int | float) and value != key:
+                    yield f"{key}: {('no', 'yes')[value] if isinstance(value, bool) else value}".removeprefix(": ")
 
 
 _SMALLEST = 1e-6  # smallest denominator of a relative error, as in eq. 14

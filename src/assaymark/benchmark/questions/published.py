@@ -252,7 +252,7 @@ def dataset_card(dataset: QuestionSet) -> str:
             for question in asked
             if isinstance(question.payload, kinds.PositionSize) and isinstance(question.answer, kinds.Number)
         ],
-        "T4 with a required return that draws.binds": [
+        "T4 with a required return that binds": [
             draws.binds(question.payload) for question in asked if isinstance(question.payload, kinds.PairAllocation)
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
@@ -482,15 +482,9 @@ class _QuestionMaker:
         return questions
 
     def of_day(
-        self,
-        rng: np.random.Generator,
-        name: Template,
-        day: draws.DayView,
-        row: int,
-        kind: AssetClass,
-        before: int,
+        self, rng: np.random.Generator, name: Template, day: draws.DayView, row: int, kind: AssetClass, before: int,
         count: int,
-    ) -> Iterator[tuple[Payload, Answer]]:
+    ) -> Iterator[tuple[Payload, Answer]]:  # fmt: skip
         """Yield up to ``count`` different questions of one template and day."""
         unique: set[Payload] = set()
         for _ in range(_TRIES * count):

@@ -222,16 +222,12 @@ class ContextIndex:
                     for at, line in enumerate(bound.split("\n"), start=1)
                     for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
                 ]
+        free = _index_free_facts([fact for fact in facts if not fact.instrument])
         return cls(
-            subjects=subjects,
-            cells=cells,
-            free=_index_free_facts([fact for fact in facts if not fact.instrument]),
-            rules=_index(entries),
+            subjects, cells, free, _index(entries), benchmark=benchmark, completeness=completeness,
             series=MappingProxyType(stated | {bars.instrument: bars for bars in series}),
-            benchmark=benchmark,
-            completeness=completeness,
             prompts=tuple(rule for rule in rules if isinstance(rule, str)),
-        )
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 12)
@@ -327,10 +323,11 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
     """Return the numbers of one line with its words; cached, because most prompt lines recur every round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
-    entries = [(number.value, number.unit, _distinctive_words(line)) for number in extract_numbers(line)]
-    for part in _SENTENCES.split(line):
-        # one distinctive word identifies a rule that is a single short sentence, whatever the rest of its line
-        if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _distinctive_words(part)) == 1:
+    entries: list[tuple[float, str, frozenset[str]]] = []
+    for part in _SENTENCES.split(line):  # a line of news has obligations of others, far from its numbers
+        if _OBLIGATION.search(part) and _RULED.search(part):
+            # one distinctive word identifies a rule that is a single short sentence, whatever the rest of its line
+            words = own if len(own := _distinctive_words(part)) == 1 else _distinctive_words(line)
             entries += [(number.value, number.unit, words) for number in extract_numbers(part)]
     return tuple(dict.fromkeys(entries))
 

@@ -131,7 +131,9 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
         whose = frozenset(material.subjects.ids[row] for row in around.rows)
         if (at := match_bag(bag, around, around.words, whose)) is not None:
             ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
-    if ruling is None and (ruling := derive(material, around)) is None:
+    if ruling is None and not around.conditional:
+        ruling = derive(material, around)
+    if ruling is None:
         # Contradicted if every condition for that is met; else in_context if the context contains the number.
         reason = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
         charge = contradiction(material, around) if reason == "unmatched" else None
@@ -148,10 +150,10 @@ def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers)
 
 def _match_fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a cell labelled by the clause, else a free fact about its subject, any cell of the row, or a wider fact."""
-    from_row = match_cell(material, around)
-    if from_row is not None and from_row.rule in _LABELLED:
+    from_row, coarse = match_cell(material, around), _is_coarse_threshold(around)
+    if from_row is not None and from_row.rule in _LABELLED[: 1 if coarse else None]:
         return from_row
-    if _is_coarse_threshold(around):
+    if coarse:
         return None
     free = material.free
     at, rule = match_free(free, around, subject_words(around)), "free-fact"

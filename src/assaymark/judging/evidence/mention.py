@@ -326,6 +326,8 @@ _MARGIN = 64
 _DIRECTION_REACH = 4
 _TRAIL_REACH = 4
 _CONDITION_REACH = 3
+# a condition that ends the decision, or "may rise by" just before the number; May with a capital is a month
+_POSSIBLE = re.compile(r"\A\W*[Ii]nvalidat|\b(?:may|might)\s+(?:\w+\s+){1,3}\W*\Z")
 _LEVEL = frozenset(("to", "at", "near", "versus", "vs", "from", "is", "was", "than"))
 _SPAN_WORD = re.compile(r"[0-9]|(?:the|last|past|prior|one|two|three|four|five|six|ten|twelve|twenty)\Z")
 _SEGMENT_END = re.compile(r"[;()|，、]|,(?![0-9])")
@@ -362,10 +364,13 @@ class NumberContext:
 
     @property
     def conditional(self) -> bool:
-        """True if the number is a threshold in a condition, not a reported value."""
-        before = self.read.text[max(0, self.number.start - 2) : self.number.start].strip()
-        return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(
-            without_spans(self.lead)[-_CONDITION_REACH:]
+        """True if the number is a threshold or a possibility, not a reported value."""
+        start = self.number.start
+        before = self.read.text[max(self.read.uncut(start)[0], start - _WIDEST_SENTENCE) : start]
+        return (
+            before.rstrip().endswith(("<", ">", "≥", "≤"))
+            or bool(_POSSIBLE.search(before))
+            or not CONDITION.isdisjoint(without_spans(self.lead)[-_CONDITION_REACH:])
         )
 
     @property

@@ -221,7 +221,8 @@ def is_full(label: FieldLabel, around: NumberContext) -> bool:
     return bool(label.kinds) and label.kinds <= around.words and (not label.horizon or label.horizon in around.horizons)
 
 
-_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
+_ROW_RULES = ("row-other-horizon", "row-unlabelled", "row-part-labelled", "row-labelled")
+_LEAST_DIGITS = (3, 2, 1, 1)  # of a match by chance: one digit agrees with some cell of most rows
 
 
 def match_cell(material: ContextIndex, around: NumberContext) -> Ruling | None:
@@ -239,8 +240,9 @@ def match_cell(material: ContextIndex, around: NumberContext) -> Ruling | None:
                 tier = tier_of(label, around, cells.horizons[row])
                 if (around.number.bare or order > 0) and not label.kinds & around.words:
                     continue
-                if (tier > 0 or significant(around.number.quote) >= 3) and tier > best:
-                    best, ruling = tier, Ruling("supported", _ROW_RULES[tier], (cells.ids[cell],), row)
+                if tier > best and max(significant(around.number.quote), around.number.decimals) >= _LEAST_DIGITS[tier]:
+                    state: EvidenceState = "supported" if tier else "in_context"
+                    best, ruling = tier, Ruling(state, _ROW_RULES[tier], (cells.ids[cell],), row)
     return ruling
 
 

@@ -17,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 import assaymark.records as rec
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError
 from assaymark.judging.pairs import calls as c
 from assaymark.judging.pairs.calls import Brief, Pair, Stimulus, Task
 from assaymark.records import Context, Decision
@@ -264,28 +264,6 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> StimuliManifest:
     return StimuliManifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
-@rec.record
-class _StoredPair:
-    """A pair as stored in a file, with the task's name instead of its situation."""
-
-    id: str
-    condition: rec.PairCondition
-    variant: str
-    task: str
-    u: Stimulus
-    v: Stimulus
-    delta: float
-    better: Literal["u", "v"] | None
-    orders: tuple[c.Order, ...]
-
-
-@rec.record
-class _StoredStimuli:
-    manifest: StimuliManifest
-    tasks: tuple[Brief, ...]
-    pairs: tuple[_StoredPair, ...]
-
-
 _SAME = ("id", "condition", "variant", "u", "v", "better", "orders")
 
 
@@ -299,31 +277,13 @@ def stimuli_json(pairs: Sequence[Pair], manifest: StimuliManifest) -> str:
     return rec.canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
 
 
-def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], StimuliManifest]:
-    """Parse a file written by `stimuli_json`; raise InputError if the manifest does not match the pairs."""
-    stored = rec.parse(_StoredStimuli, text, source)
-    briefs = {brief.task: brief for brief in stored.tasks}
-    if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
-        raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
-    pairs = tuple(
-        Pair(o.id, o.condition, o.variant, briefs[o.task], o.u, o.v, o.delta, o.better, o.orders) for o in stored.pairs
-    )
-    if manifest_of(pairs, stored.manifest.seed) != stored.manifest:
-        raise InputError(source, [Problem("manifest", "the pairs are not those it was made of")])
-    return pairs, stored.manifest
-
-
 PointVariant = Literal["vacuum", "ladder", "filler"]
 
 FILLED_LEVELS: Final = (1, 2, 3, 4)
 """The levels that are also shown with filler; at the floor and the ceiling a scale cannot show an effect."""
 
 # A filler text has its parent's content at another length, which is the derivation ``length_matched``.
-_KINDS: Final[dict[PointVariant, rec.DerivationKind]] = {
-    "vacuum": "vacuum",
-    "ladder": "ladder",
-    "filler": "length_matched",
-}
+_KINDS: dict[PointVariant, rec.DerivationKind] = {"vacuum": "vacuum", "ladder": "ladder", "filler": "length_matched"}
 _NOTHING: Final = ("", " \n\n\t")
 _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"

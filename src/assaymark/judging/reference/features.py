@@ -305,7 +305,8 @@ def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], state: 
         return "bps" if path.endswith("bps") else "ratio"
 
     entries: list[OwnEntry] = [
-        (action.instrument, _WEIGHT if name == "weight" else name, value, unit)
+        # judges know the size of an order by its asset alone, and not by the verb as the fact check does
+        (action.instrument, {"weight": _WEIGHT, "quantity": "size"}.get(name, name), value, unit)
         for action in shown.actions
         for name, unit in ACTION_UNITS.items()
         if (value := getattr(action, name)) is not None

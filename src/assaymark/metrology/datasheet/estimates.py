@@ -317,7 +317,7 @@ def kappa_measurement(
     }  # fmt: skip
     state = f"undefined: both judges gave one answer to every common {unit}"
     if not n:
-        state = f"not measured: no common {unit}{suffix} with a usable verdict of both ({common} common {unit}s)"
+        state = f"not measured: no common {unit}{suffix} with a usable verdict of both ({common:,} common {unit}s)"
     base = "by content, orders averaged" if content else "by position, call by call"
     method = "none" if value is None else f"Cohen's kappa, unweighted, {base}, {interval}"
     name = "between.kappa_content" if content else "between.kappa"

@@ -112,7 +112,7 @@ NON_CLAIMS: Final = (
     "That a reaction to wording is always an error: it counts as noise only because a checklist is the target here.",
     "That a censored threshold is a number: a bound cannot be compared with another judge's bound.",
     "That a stricter prompt makes a judge more sensitive: it moves the point at which a difference is called a tie.",
-    "That a comparator is the truth: it is another instrument, read as an upper estimate.",
+    "That a comparator is the truth: it is another judge, read as an upper estimate.",
     "That a judge with a clean datasheet supports any claim made with it downstream.",
 )
 """The claims that a datasheet does not make, printed on every datasheet."""
@@ -410,10 +410,13 @@ def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
         if not units:
             continue
         first, second = (np.array([side[of][unit][1] for unit in units]) for side in (before, after))
-        test = cluster_t(second - first, [before[of][unit][0] for unit in units], level=1 - alpha)
+        tasks = [before[of][unit][0] for unit in units]
+        test = cluster_t(second - first, tasks, level=1 - alpha)
         shares, method = (float(first.mean()), float(second.mean())), f"paired by question, {test.method}"
-        if test.low is None or test.high is None:
-            ends, method = difference_interval(*shares, len(units), len(units), alpha), f"{method}; Newcombe interval"
+        if test.low is None or test.high is None:  # no task differs from another: Clopper-Pearson over tasks
+            change, reach = shares[1] - shares[0], 1 - (alpha / 2) ** (1 / len(set(tasks)))
+            ends = change - (1 + change) * reach, change + (1 - change) * reach
+            method = f"{method}; each of {len(set(tasks))} tasks one unit"
         else:
             ends = max(-1.0, test.low), min(1.0, test.high)
         kind = "common pairs" if of.startswith("delta0") else "common calls"

@@ -370,20 +370,21 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.all(name)), *agreement)}
-    agreed = tuple(
-        (f"{r.printed_name(m.labels.get('a', ''))} and {r.printed_name(m.labels.get('b', ''))}", _BASES[m.name],
-         r.value_words(m), r.interval_words(m) if m.value is not None else "none", n_words(m), clean(m.method, 160))
-        for m in sorted(
-            kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), [*_BASES].index(m.name))
-        )
-    )  # fmt: skip
+    agreed = list[tuple[str, ...]]()
+    for m in sorted(
+        kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), [*_BASES].index(m.name))
+    ):
+        pair = f"{r.printed_name(m.labels.get('a', ''))} and {r.printed_name(m.labels.get('b', ''))}"
+        value, _, reason = r.value_words(m).partition(": ")  # a reason is too long for a column of numbers
+        ends, how = (r.interval_words(m), clean(m.method, 160)) if m.value is not None else ("none", reason)
+        agreed.append((pair, _BASES[m.name], value, ends, n_words(m), how))
     if agreed:
         lead = (
             "Unweighted Cohen’s κ of each pair of judges: on the text that each prefers once both orders are "
             "averaged, then on the position, call by call. Both may agree and be wrong."
         )
         columns = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
-        kappa = b.Table(columns, agreed, frozenset({2, 3, 4}), "")
+        kappa = b.Table(columns, tuple(agreed), frozenset({2, 3, 4}), "")
         sections.append(b.Section("kappa", "Do they prefer the same texts?", lead, (kappa,)))
     not_claimed = tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims))
     sections.append(b.Section("non-claims", "What this page does not claim", blocks=(b.Items(not_claimed),)))

@@ -161,6 +161,7 @@ _KINDS: Final = {
     "filler": "filler", "empty": "empty texts", "whitespace": "white space only", "identical": "identical texts",
     "typo": "one typing error", "unit": "one unit written otherwise", "synonym": "one synonym",
 }  # fmt: skip
+_OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _SIGNED: Final = ("criterion.shift", "drift")
 _TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "point.verbosity")
 
@@ -182,13 +183,29 @@ def subject_words(measurement: Measurement, *, log: bool = False) -> str:
         parts.append(_KINDS.get(labels["variant"], clean(labels["variant"], 60)))
     if "prompt" in labels and not log:
         parts.append(arm_words(labels["prompt"]))
-    worded = ("judge", "delta", "condition", "variant", "prompt")
+    if "of" in labels:
+        parts.append(drift_subject(labels["of"]))
+    worded = ("judge", "delta", "condition", "variant", "prompt", "of")
     parts += [
         clean(value.replace("_", " ") if key == "dimension" else value, 80)
         for key, value in sorted(labels.items())
         if key not in worded
     ]
     return "; ".join(parts)
+
+
+def drift_subject(of: str) -> str:
+    """The quantity that drifted, in words.
+
+    >>> drift_subject("sensitivity[delta=1]"), drift_subject("dark_current[prompt=strict]"), drift_subject("odd[")
+    ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')
+    """
+    parts = _OF.fullmatch(of)
+    if parts is None or ("[" in of and parts[2] is None):
+        return clean(of, 80)
+    labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
+    details = subject_words(Measurement(parts[1], labels, None, 0, "", ""))
+    return f"{title_of(parts[1])}, {details}" if details else title_of(parts[1])
 
 
 def arm_words(prompt: str) -> str:
@@ -227,7 +244,7 @@ def value_words(measurement: Measurement) -> str:
     """
     name, value = measurement.name, measurement.value
     if name == "drift.verdict":
-        return prose(str(measurement.detail.get("verdict", "not measured")), 60)
+        return prose(str(measurement.detail.get("verdict", "not measured")), 60).replace("same instrument", "no shift")
     if value is None:
         return state_words(measurement)
     if name == "threshold" and (censored := measurement.detail.get("censored")) in ("left", "right"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -53,18 +52,21 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
         return b.Figure(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
     level = percent(measurement.level) if measurement.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
-    points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
+    points, judges, rows, absent = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]](), list[str]()
     for at, (sheet, x, y) in enumerate(pairs):
         cells = (r.value_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
-        if known(x) and known(y):
+        if known(unusable := sheet.part("other_pairs")) and unusable.value == 1:
+            absent.append(sheet.name)
+        elif known(x) and known(y):
             remark = "this judge" if focus and not at and len(pairs) > 1 else ""
             points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, remark))
             words = (f"{noun} {interval(m.value, m.low, m.high, 3)}" for noun, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
+    note += f" Not drawn, because no pair has two usable replies: {listing(absent)}." if absent else ""
     return b.plot(
         name, title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption,
-        partial(charts.share_map, points, columns), judges=tuple(judges), note=note,
+        partial(charts.share_map, points, columns), judges=tuple(judges), note=note.strip(),
         table=b.Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
@@ -88,9 +90,10 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> b.F
         counts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
     columns = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
-    noun = "pairs of the log" if log else "pairs of equal texts"
+    noun, sizes = "pairs of the log" if log else "pairs of equal texts", sorted({sum(pairs) for _, pairs, _, _ in rows})
+    shown = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
     return b.plot(
-        "parts", title, f"{cells[0][-1]} {noun}, each in both orders. Figures are pairs.",
+        "parts", title, f"{shown} {noun}, each in both orders. Figures are pairs.",
         partial(charts.stacks, rows, focus=focus), judges=tuple(judges),
         table=b.Table(columns, tuple(cells), _RIGHT),
         note=decomposition_sum(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
@@ -400,8 +403,8 @@ def planted_section(sheet: r.DatasheetIndex) -> b.Section | None:
     answer = "No planted value has a measured interval."
     if read:
         answer = (
-            f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % about "
-            "one of twenty is expected outside."
+            f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % up to "
+            "one of twenty may lie outside."
         )
     return b.Section("planted", "Planted and measured values", answer, (table, *b.notes(remarks)))
 
@@ -421,7 +424,6 @@ def _inside(measurement: Measurement, value: float) -> bool:
 # --- other sections: one text at a time, agreement with people, repeatability, and drift ------------------------------
 
 
-_OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
 _VERDICTS: Final = {
@@ -509,13 +511,13 @@ def _pointwise(sheet: r.DatasheetIndex) -> b.Section | None:
     # The meaning of the length effect, and the number of pairs where the scale's end hides it.
     lengths = list(sheet.all("point.verbosity"))
     if effects := [m for m in lengths if known(m)]:
-        lines.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
+        lines.append("Length alone: 0 means no effect, 0.25 a quarter of a point for 100 words of filler.")
         alone = [m for m in effects if m.labels.get("dimension") != AGGREGATE]
         stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
         if stuck:
             lines.append(
-                f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both texts stand at one end of "
-                "the scale: no worth of length can show there, and the estimate is too close to 0."
+                f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both scores are at one end of the "
+                "scale, where length cannot have an effect: the estimate is too close to 0."
             )
     elif lengths:
         lines.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
@@ -545,27 +547,10 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
         if m in chosen:
             change = r.value_words(m) + t.interval_of(m, lambda low, high: span(low, high, 3))
             filled: LevelMark = "mh" if of in moved else "mn"
-            drawn.append(AxisRow(drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
+            drawn.append(AxisRow(r.drift_subject(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
-        cells.append((drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
-    # The verdict on these differences.
-    detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
-    word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)
-    alpha, tests, widest = (detail.get(key) for key in ("alpha", "tests", "widest"))
-    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
-    size += f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
-    answer = f"{_VERDICTS.get(word, clean(word, 60).capitalize())} ({size})."
-    if verdict is None:
-        answer = "No verdict was given on the differences below."
-    elif word == "not comparable":
-        reason = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
-        answer = f"{_VERDICTS[word]}: {reason}."
-    elif word == "shifted":
-        named = sorted(map(drift_subject, moved))
-        more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
-        answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
-    elif isinstance(widest, float):
-        answer += f" A shift of up to {number(widest, 2)} is still possible."
+        cells.append((r.drift_subject(of), old, new, *r.value_cells(sheet, m)[:2], holm, n_words(m)))
+    answer = "No verdict was given on the differences below." if verdict is None else drift_answer(verdict)
     figures = None
     if any(row.value is not None for row in drawn):
         columns = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
@@ -578,15 +563,19 @@ def _drift(sheet: r.DatasheetIndex) -> b.Section | None:
     return b.section("drift", "Has the judge changed?", answer, figures, b.notes(remarks))
 
 
-def drift_subject(of: str) -> str:
-    """The quantity that drifted, in words.
-
-    >>> drift_subject("sensitivity[delta=1]"), drift_subject("dark_current[prompt=strict]"), drift_subject("odd[")
-    ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')
-    """
-    parts = _OF.fullmatch(of)
-    if parts is None or ("[" in of and parts[2] is None):
-        return clean(of, 80)
-    labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    details = r.subject_words(Measurement(parts[1], labels, None, 0, "", ""))
-    return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])
+def drift_answer(verdict: Measurement) -> str:
+    """The verdict on the differences from an older datasheet, in words: a ``drift.verdict``."""
+    detail: Mapping[str, Any] = verdict.detail
+    word = str(detail.get("verdict", "")) or clean(verdict.state, 120)
+    said = _VERDICTS.get(word, clean(word, 60).capitalize())
+    alpha, tests, widest = (detail.get(key) for key in ("alpha", "tests", "widest"))
+    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
+    size += f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
+    if word == "not comparable":
+        return f"{said}: {clean(verdict.state, 200).removeprefix('not measured: not comparable, ')}."
+    if word == "shifted":
+        named = sorted(r.drift_subject(str(of)) for of in detail.get("shifted", ()))
+        more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
+        return f"{said} in {'; '.join(named[:4])}{more} ({size})."
+    possible = f" A shift of up to {number(widest, 2)} is still possible." if isinstance(widest, float) else ""
+    return f"{said} ({size}).{possible}"

@@ -13,7 +13,7 @@ same and figure), ``bench.baseline`` (baseline, window, figure): histories.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final, Literal
@@ -498,6 +498,18 @@ def pass_mark(passes: bool) -> b.Mark:
     return b.Mark("supported" if passes else "contradicted", style="gm")
 
 
+def replies_note(states: Iterable[str], rule: str) -> str:
+    """The number of replies and of those that could not be read whole, with the ``rule`` that scores them."""
+    counts = Counter(states)
+    kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
+             (("refused", "truncated"), "were refused or cut off"))  # fmt: skip
+    sums = ((sum(counts[state] for state in some), words) for some, words in kinds)
+    if parts := [f"{count(n)} {words}" for n, words in sums if n]:
+        return f"Of {t.counted(counts.total(), 'reply', 'replies')} {t.listing(parts)}; {rule}."
+    every = "The" if counts.total() == 1 else "All"
+    return f"{every} {t.counted(counts.total(), 'reply', 'replies')} could be read." if counts else ""
+
+
 def stage_note(index: BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
     of, stages = "", list(index.all("bench.stage", stage="S1", windows="all"))
@@ -508,24 +520,13 @@ def stage_note(index: BenchmarkIndex) -> str:
     levels = [item for board in pipeline_boards(index.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {t.listing(sorted(methods))}." if methods else "No interval can be given."
-    dates = (date for result in index.run.results for date in result.dates)
-    replies = Counter[str](state.state for date in dates for state in date.answers.states.values())
-    total, unread = replies.total(), ""
-    kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
-             (("refused", "truncated"), "were refused or cut off"))  # fmt: skip
-    sums = ((sum(replies[state] for state in states), words) for states, words in kinds)
-    if parts := [f"{count(n)} {words}" for n, words in sums if n]:
-        unread = (
-            f"Of {t.counted(total, 'reply', 'replies')} {t.listing(parts)}; what was not said is scored by the rule of "
-            "the plan (neutral view, hold, no trade)."
-        )
-    elif total:
-        unread = "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
+    states = (read.state for one in index.run.results for date in one.dates for read in date.answers.states.values())
+    rule = "what was not said is scored by the rule of the plan (neutral view, hold, no trade)"
     return (
         f"{of}A stronger tint is higher, from 0 to 1; ± reaches the farther end of the "
         f"{percent(index.run.plan.level)} interval. A point is drawn only where the rank is supported. {method} "
         "A tier ends where every model in it is shown to score above every model below it; models inside a tier cannot "
-        f"be ranked, and the ranks that each can have follow from its supported pairs. {unread}"
+        f"be ranked, and the ranks that each can have follow from its supported pairs. {replies_note(states, rule)}"
     )
 
 

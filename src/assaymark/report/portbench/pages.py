@@ -362,11 +362,19 @@ def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Cla
         named = [listing([clean(name, 60) for name in names]) for names in (above, below)]
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
         text = bench.unbroken(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
-        also = " ".join(dict.fromkeys(bench.unbroken(verdict.condition) for verdict in pairs if verdict.condition))
-        condition = f"{bench.built_in_note(index, [*above, *below])} {also}".strip()
+        applies: dict[str, list[str]] = {}  # the pairs to which each condition applies
+        for verdict in pairs:
+            for one in verdict.conditions:
+                pair = listing([clean(name, 60) for name in sorted(verdict.claim.subjects)])
+                applies.setdefault(bench.unbroken(one.text), []).append(pair)
+        every, also = plural(len(pairs), "pair"), list[str]()
+        for words, some in applies.items():
+            scope = some[0] if len(some) == 1 else f"{count(len(some))} of {every}"
+            also += [words, *([f"This applies to {scope}."] if len(some) < len(pairs) else [])]
+        condition = " ".join(filter(None, (bench.built_in_note(index, [*above, *below]), *also)))
         copy = t.clipboard_text(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
-        reason = f"Every ranking across this cut is supported: {plural(len(pairs), 'pair')}."
-        yield b.ClaimQuote(level, text, also, copy), reason
+        reason = f"Every ranking across this cut is supported: {every}."
+        yield b.ClaimQuote(level, text, " ".join(also), copy), reason
 
 
 def _half(id: str, heading: str, answer: b.Inline, *blocks: b.Block) -> b.Group:
@@ -471,6 +479,8 @@ def _questions(index: BenchmarkIndex) -> b.Group:
         bounds = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
         point, written = items[0].value if head.licensed else None, "no interval" if ends is None else span(*ends)
+        if ends is None and point is not None:  # all replies scored alike
+            ends, written = (point, point), f"{number(point)}, {written}"
         names = tuple(clean(name, 60) for name in head.members)
         rows.append(charts.TierRow(names, head.level or "no-claim", ends, point, written, written))
     edges = [end for row in rows if row.ends for end in row.ends] or [0.0, 1.0]
@@ -479,13 +489,14 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     draw = partial(charts.tier_chart, rows, axis)
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
+    ranked = "The one pair" if n == board.pairs == 1 else ranked
     links = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
     note: list[b.Inline] = [*links, b.Linked("By template", "scores.html#questions")]
     top, answer = board.tiers[0], "No model is shown to know more than another."
     if len(board.tiers) > 1:
         answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
     elif len(top) == 1:
-        answer = f"{clean(top[0], 60)} alone was asked."
+        answer = f"{clean(top[0], 60)} alone has a score."
     elif n:  # pairs that chain through others leave a single tier
         answer = "Some models know more than others, but none is shown to be above all others."
     item = next(iter(index.all("bench.dissociation")), None)
@@ -493,5 +504,6 @@ def _questions(index: BenchmarkIndex) -> b.Group:
     if t.known(item) and open_:
         between = t.interval_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
-    figure = b.plot("asked", title, "Hatched: a tier from end to end.", draw, desc, table)
+    caption = "Hatched: a tier from end to end." if any(len(row.names) > 1 for row in rows) else ""
+    figure = b.plot("asked", title, caption, draw, desc, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

@@ -318,12 +318,8 @@ def questions_section(index: BenchmarkIndex) -> b.Section:
         how = "; ".join(methods).replace("wilson", "Wilson") or "none can be given"
         notes.append(f"{each} question{'s' * (each != '1')} a cell. Intervals: {how}.")
     notes.append(bench.design_note(index, QUESTIONS))
-    states = [scored.score.state for answers in index.run.answers.values() for scored in answers]
-    total, lost = len(states), len(states) - states.count("ok")
-    if total:
-        read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
-        rest_of = f"; the other {number(lost, 0)} are scored as the plan says, not left out." if lost else "."
-        notes.append(read + rest_of)
+    states = (scored.score.state for answers in index.run.answers.values() for scored in answers)
+    notes.append(bench.replies_note(states, "an answer that could not be read scores 0"))
     if not index.has_pipeline:
         notes.append(f"Questions cannot be compared with the pipeline. {index.missing('pipeline')}")
     for verdict in compared:

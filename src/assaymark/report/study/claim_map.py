@@ -17,6 +17,7 @@ from assaymark.report.blocks import Inline
 from assaymark.report.charts.canvas import NARROW
 from assaymark.report.charts.grids import order_grid
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone, score_words, supported_orders
+from assaymark.report.measurements import quantities
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
@@ -405,8 +406,9 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     for title, tests, href, reason in _EXPERIMENTS:
         result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, reason, ran=False)
         ways: list[Inline] = [title.replace("κ", index.sign), " ", b.Linked(_WHERE[href], href)]
-        link = next((links[name] for name in measured if name in links), "")
-        ways += [" ", b.Linked("measurement", link)] if link else []
+        if (name := next((name for name in measured if name in links), "")) != "":
+            quantity = quantities("study")[name.partition("[")[0]]["title"].replace("κ", index.sign)
+            ways += [" ", b.Linked(quantity, links[name])]
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
         rows.append(b.PageRow((tuple(ways), tests, result, conclusion)) if ran else b.PageRow(off, style="off"))

@@ -11,6 +11,7 @@ from typing import Final
 from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, sha256_text
 from assaymark.report import blocks as b
+from assaymark.report import measurements as measures
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import AssayRun, RunIndex, judged_range, ranked_alone, score_words, supported_orders
 from assaymark.report.levels import (
@@ -20,17 +21,6 @@ from assaymark.report.levels import (
     leaderboard_section,
     ordered_verdicts,
     rule_words,
-)
-from assaymark.report.measurements import (
-    MeasurementRow,
-    evidence_section,
-    fact_check_pages,
-    fact_check_rows,
-    measurement_links,
-    measurement_pages,
-    measurement_parts,
-    quantities,
-    table_rows,
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, by_file, with_pager
 from assaymark.report.records.calls import OVERVIEW, RECORDS, Lineage, ReadCalls
@@ -111,11 +101,11 @@ def each_page(
         yield from frame.files()
         return
     trail = StudyProvenance.of(run) if run.judgments else None
-    rows = fact_check_rows(index, {} if trail is None else trail.decisions)
+    rows = measures.fact_check_rows(index, {} if trail is None else trail.decisions)
     sources: Lineage = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
-    measured = measurement_parts(study_measurements(index, sources))
+    measured = measures.measurement_parts(study_measurements(index, sources))
     # Claims link to measurements, and pages to both.
-    index = replace(index, links=measurement_links(measured), cache={})
+    index = replace(index, links=measures.measurement_links(measured), cache={})
     parts = by_file("claims", cards(index), _CARDS,
                     lambda row: len(str(row[1]).encode(errors="surrogatepass")) + _CARD_BYTES)  # fmt: skip
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
@@ -124,7 +114,7 @@ def each_page(
         yield from trail.pages(frame, read, calls)
     for page in _pages(index, rows, {path: [card for _, card in group] for path, group in parts.items()}):
         yield page.path, frame.page(page)
-    yield from measurement_pages(frame, measured)
+    yield from measures.measurement_pages(frame, measured)
     yield from frame.files()
     if closes := example_closes(index):
         yield CLOSES, closes
@@ -182,13 +172,13 @@ def _pages(index: RunIndex, rows: Sequence[b.PageRow], claims: Mapping[str, Sequ
     pages.append(("plan", "Plan", _PLAN[table], (plan_section(index), *more)))
     if not table:
         intro = "The numbers in the texts against what their authors could see."
-        pages.append(("fact-check", "Fact check", intro, (evidence_section(index),)))
+        pages.append(("fact-check", "Fact check", intro, (measures.evidence_section(index),)))
     for name, title, intro, sections in pages:
         there = tuple(section for section in sections if section is not None)
-        styles = ("judges.css",) if name == "agreement" else ()
+        styles = {"agreement": ("judges.css",), "stability": ("rules.css",)}.get(name, ())
         yield b.Page(f"{name}.html", title, intro, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
-        yield from fact_check_pages(rows)
+        yield from measures.fact_check_pages(rows)
         if (example := example_page(index)) is not None:
             yield example
 
@@ -266,7 +256,7 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(listed)
 
 
-def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[MeasurementRow, ...]:
+def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> tuple[measures.MeasurementRow, ...]:
     """All measurements; unsupported differences are hidden, and scores within a tier are ranges of judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
     alone = {d: ranked_alone(index, d) for d in index.dimensions}
@@ -287,14 +277,14 @@ def study_measurements(index: RunIndex, lineage_of: Lineage = lambda _: ()) -> t
             return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
-    kinds = quantities("study")
+    kinds = measures.quantities("study")
     ours = {name: {**kinds[name], "title": measurement_title(name, index.sign)} for name in _AGREED}
-    return table_rows(index.run.measurements, {**kinds, **ours}, hidden, lineage_of, shown)
+    return measures.table_rows(index.run.measurements, {**kinds, **ours}, hidden, lineage_of, shown)
 
 
 def measurement_title(name: str, sign: str = "κ") -> str:
     """The title of a kind of measurement; an unknown one keeps its name. ``sign`` is the symbol of agreement."""
-    title = quantities("study").get(name, {}).get("title", clean(name, 60))
+    title = measures.quantities("study").get(name, {}).get("title", clean(name, 60))
     return title.replace("κ", sign) if name in _AGREED else title
 
 

@@ -243,10 +243,7 @@ def _publish(
             rank = f"{first if first == last else f'{first}-{last}'} of {models}"
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
-    narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
-    lines += [_no_score_note(narrow)] if narrow else []
-    lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append(f"claims: {tally_words(count_levels(run.verdicts))}")
+    lines += [*run.notes, f"claims: {tally_words(count_levels(run.verdicts))}"]
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
@@ -310,9 +307,16 @@ def _decide_run(
     # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
     excluded = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
-    notes = [*map(missing_replies, lacking)]
+    notes = list(map(missing_replies, lacking))
+    for part, replies in ((PIPELINE, measure.pipeline_replies(episodes or ())),
+                          (QUESTIONS, measure.question_replies(answers or {}))):  # fmt: skip
+        notes += measure.unusable_notes(part, replies, plan.missing.per_agent)
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - excluded):
-        notes.append(_no_score_note(narrow))
+        verb, no = ("names", "this model gets") if len(narrow) == 1 else ("name", "these models get")
+        notes.append(
+            f"No score: on most dates {listing(narrow)} {verb} at most one instrument to buy. By "
+            f"{boards.FORMULAS['paper']} S3 to S5 then have one possible answer and measure nothing, so {no} no CEPS."
+        )
     external = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
     if free := ", ".join(agent.name for agent in external if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
@@ -330,11 +334,3 @@ def _decide_run(
         "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         locked.pool if answers else (), splits, {measurement.labels["model"]: measurement for measurement in others},
     )  # fmt: skip
-
-
-def _no_score_note(models: Sequence[str]) -> str:
-    verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
-    return (
-        f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {boards.FORMULAS['paper']}"
-        f" S3 to S5 then have one possible answer and measure nothing, so {no} no CEPS."
-    )

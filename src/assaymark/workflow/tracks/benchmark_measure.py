@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
@@ -158,8 +158,8 @@ ONE_HISTORY: Final = "from one history, so without an interval"
 NO_CHOICE: Final = "on most dates it names at most one instrument to buy, which leaves the oracle no choice"
 """The reason why a model has neither S3 to S5 nor CEPS."""
 
-Lacking = Mapping[str, tuple[int, int]]
-"""By model, the number of replies that are missing and the number requested."""
+ReplyStates = Mapping[str, Counter[str]]
+"""By model, the number of calls in each state: that of a reply as it was read, or ``missing``."""
 
 _CHOSEN: Final = ("S3", "S4", "S5", "CEPS")
 _RULES: Final = ("tolerance", "stress", "wanted", "threshold")  # what a measurement is compared with, not its value
@@ -196,18 +196,20 @@ def pipeline_measurements(
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(measurements, gone)]
 
 
-def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
-    """Return the missing and requested replies of each model; several profiles share some calls."""
-    by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+def pipeline_replies(episodes: Sequence[Episode]) -> ReplyStates:
+    """Return the states of each model's replies to the pipeline; several profiles share some calls."""
+    by_model: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for result, _ in episodes:
-        by_model[result.model] |= {answer.key: answer.missing for answer in result.excerpts.values()}
-    return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
+        states = {date.day: date.answers.states for date in result.dates}
+        for (day, stage), call in result.excerpts.items():
+            by_model[result.model][call.key] = "missing" if call.missing else states[day][stage].state
+    return {model: Counter(calls.values()) for model, calls in by_model.items()}
 
 
-def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
+def excluded_models(locked: LockedBench, replies: ReplyStates) -> dict[str, str]:
     """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
-    shares = {model: lost / total for model, (lost, total) in replies.items()}
+    shares = {model: states["missing"] / states.total() for model, states in replies.items()}
     excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
     if excess and locked.plan.missing.on_excess == "stop":
         words = "; ".join(f"model {model}: {reason}" for model, reason in excess.items())
@@ -215,13 +217,25 @@ def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     return excess
 
 
-def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
+def missing_measurements(part: str, replies: ReplyStates, gone: Mapping[str, str]) -> Iterator[Measurement]:
     """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
-    for model, (lost, total) in replies.items():
-        if lost:
-            labels, count = {"model": model, "part": part}, (total, "replies asked for")
-            yield measured(MISSING, labels, lost / total, count, "share without a reply",
+    for model, states in replies.items():
+        if lost := states["missing"]:
+            labels, count = {"model": model, "part": part}, (states.total(), "replies asked for")
+            yield measured(MISSING, labels, lost / states.total(), count, "share without a reply",
                            detail={"missing": lost, "left_out": gone.get(model, "")})  # fmt: skip
+
+
+def unusable_notes(part: str, replies: ReplyStates, most: float) -> Iterator[str]:
+    """Yield a note on each model of which more than a share ``most`` of the replies to a part could not be used."""
+    for model, states in replies.items():
+        lost, came = (
+            sum(states[name] for name in ("invalid", "refused", "truncated")),
+            states.total() - states["missing"],
+        )
+        if lost > most * came:
+            refused = f" ({states['refused']} refused)" if states["refused"] else ""
+            yield f"{lost} of {came} replies of {model} to the {part} could not be used{refused}."
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -477,9 +491,12 @@ def question_items(
     return ScoredItems(tuple(answers), values, days, templates, unscored)
 
 
-def question_replies(answers: Answers) -> Lacking:
-    """Return the missing and requested replies of each model to questions."""
-    return {model: (sum(item.missing for item in items), len(items)) for model, items in answers.items()}
+def question_replies(answers: Answers) -> ReplyStates:
+    """Return the states of each model's replies to questions."""
+    return {
+        model: Counter("missing" if item.missing else item.score.state for item in items)
+        for model, items in answers.items()
+    }
 
 
 def question_measurements(locked: LockedBench, answers: Answers) -> list[Measurement]:

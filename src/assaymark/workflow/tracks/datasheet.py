@@ -191,7 +191,7 @@ def measure_judges(
             beside = compare_with_people(Store(folder).stored(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
-            ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+            ceiling = f"That {comparator} is right: it is an upper estimate for the others, not the truth."
             sheet = replace(sheet, non_claims=(*sheet.non_claims, ceiling))
         sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
