@@ -415,7 +415,7 @@ def emit_json(value: object) -> None:
     from assaymark.records import canonical_json
 
     text = canonical_json(value)
-    typer.echo(text if (sys.stdout.encoding or "utf").startswith("utf") else json.dumps(json.loads(text)))
+    typer.echo(text if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else json.dumps(json.loads(text)))
 
 
 def emit_forecast(ctx: Context, forecast: Forecast) -> None:
