@@ -302,6 +302,7 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
     with as_file(files("assaymark.workflow") / "mt_bench_repro") as folder:
         coarse = check(rows, map={"dimension": "language", "cluster": "category"}, study=folder / "plan.toml")
         asked = check(folder / REAL[1], map={"judge": "judge+language"}).read.orders
+    whole = RunIndex.of(coarse.run)
     by_place = [
         (judge, *(f"{one['same_place'] / one['both']:.1%}" for name in tongues for key, one in asked.items()
                   if key.startswith(judge) and key.endswith(name)))
@@ -318,7 +319,7 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
         "liked": table(("judge", "in", "more for its own family"), *liked, right=(2,)), "places": places(found),
         "korean": korean, "unread": sum(lacking.values()), "failed": failed, "binds": binds(book),
         "kept": sum(one.publication_level != "no-claim" for one in coarse.verdicts), "of": len(coarse.verdicts),
-        "alone": " ".join(f"“{text}”" for text, _, _ in tier_sentences(RunIndex.of(coarse.run))),
+        "alone": " ".join(f"“{text}”" for text, _, _ in tier_sentences(whole)[: len(tiers(whole, AGGREGATE)) - 1]),
     })  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.records import duplicates, problems_of
+from assaymark.records import AGGREGATE, duplicates, problems_of
 
 OrderTest = Literal["moderated-t", "own-variance"]
 ClusterOrder = Literal["exchangeable", "consecutive"]
@@ -75,6 +75,11 @@ class OrderRules(Frozen):
     cluster_order: ClusterOrder | None = Field(
         default=None, description="order of the clusters; default: consecutive if their names are dates"
     )
+
+    def level_of(self, dimension: str, shared: bool) -> float:
+        """Return the level of the aggregate, or of all dimensions together; ``shared`` if both have claims."""
+        aggregate = self.aggregate_share * self.alpha
+        return self.alpha if not shared else aggregate if dimension == AGGREGATE else self.alpha - aggregate
 
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
         """Return the plan's cluster order; by default "consecutive" if all names are dates, else "exchangeable"."""

@@ -39,7 +39,8 @@ def refused(text: str | bytes, **fields) -> str:
 
 def calls(log: VerdictLog) -> list[tuple]:
     """Return the calls of a log without their places in the file."""
-    columns = zip(log.judge, log.question, log.slot_contents, log.trial, log.verdict, strict=True)
+    shown = np.where(log.order[:, None], log.pair_contents[log.pair][:, ::-1], log.pair_contents[log.pair])
+    columns = zip(log.judge, log.question, shown, log.trial, log.verdict, strict=True)
     return [
         (log.judges[j], log.questions[q], log.contents[a], log.contents[b], log.trials[t], VERDICTS[v])
         for j, q, (a, b), t, v in columns
@@ -69,7 +70,7 @@ def test_a_plain_log(tmp_path):
     assert [log.contents[c] if c >= 0 else None for c in log.chosen] == ["x", None, "x", None, None]
     assert (log.judges, log.questions, log.contents, log.trials) == (("j", "k"), ("q1", "q2"), ("x", "y"), (1,))
     assert log.orders == {"j": OrderCounts(both=1, one=1), "k": OrderCounts(both=1, one=0)}
-    assert (log.both_orders, log.rows, log.filtered, log.duplicates, log.condition) == ("some", 5, 0, 0, "log")
+    assert (log.both.any(), log.single.any(), log.rows, log.filtered, log.duplicates) == (True, True, 5, 0, 0)
     fields = ("judge", "question", "slot_1", "slot_2", "verdict")
     assert log.columns == dict(zip(fields, HEAD.strip().split(","), strict=True))
     path = tmp_path / "log.csv"
@@ -163,8 +164,8 @@ def test_calls_again_in_one_order_and_in_trials():
     log = read("rep," + HEAD + "0,j,q,x,y,1\n2.0,j,q,x,y,2\n02,j,q,y,x,1\n10,j,q,x,y,1\n")
     assert (log.trials, log.trial.tolist(), log.orders["j"]) == ((0, 2, 10), [0, 1, 1, 2], OrderCounts(both=1, one=2))
     log = read(HEAD + ONE + "j,q2,y,x,tie\n")
-    assert (log.both_orders, log.orders) == ("none", {"j": OrderCounts(both=0, one=2)})
-    assert read(HEAD + ONE + "j,q1,y,x,1\n").both_orders == "all"
+    assert log.orders == {"j": OrderCounts(both=0, one=2)}
+    assert read(HEAD + ONE + "j,q1,y,x,1\n").orders == {"j": OrderCounts(both=1, one=0)}
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -357,7 +358,7 @@ def many_calls(rows: int, questions: int) -> str:
 
 def test_records_and_columns_come_to_the_same_pairs():
     log = read(many_calls(8000, questions=10))
-    assert (len(log), log.duplicates, log.both_orders, log.trials) == (8000, 0, "all", (0, 1))
+    assert (len(log), log.duplicates, log.single.any(), log.trials) == (8000, 0, False, (0, 1))
     assert np.array_equal(np.sort(log.line), np.arange(2, 8002))
     assert np.all(np.diff(log.judge * (log.call.max() + 1) + log.call) > 0)
     counts = datasheet.decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question)
@@ -384,7 +385,7 @@ def test_real_logs_in_both_orders_and_rows_that_were_never_parsed(verdict_files)
     for name, judges, pairs, trials in (("pba_full_verdicts.csv", 3, 2400, (0,)),
                                         ("pba_repetition_verdicts.csv", 9, 96 * 3, (1, 2, 3))):  # fmt: skip
         log = logs[name] = read_verdicts(verdict_files / name, mapping=VerdictMap(filter={"bench": "MTBench"}))
-        assert (len(log.judges), log.trials, log.duplicates, log.both_orders) == (judges, trials, 0, "all")
+        assert (len(log.judges), log.trials, log.duplicates, log.single.any()) == (judges, trials, 0, False)
         assert set(log.orders.values()) == {OrderCounts(both=pairs, one=0)}
         with (verdict_files / name).open(newline="", encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["bench"] == "MTBench"]

@@ -178,10 +178,11 @@ def test_the_d_study_finds_the_planted_components_and_the_cheapest_extension():
               "disagreement": 0.09, "trial": 0.04 + 1 / 12}  # fmt: skip
     assert dict(design.components) == pytest.approx(wanted, abs=0.03)
     assert design.gap == pytest.approx(0.2, abs=0.06)
-    few = planned(replace(truth, clusters=12), 3, **known).design
-    best = few.cheapest
+    uneven = planned(replace(truth, clusters=12, panel=(*judges[:2], replace(judges[2], trials=1))), 3, **known)
+    assert any("Now: 3 judges, 1 to 2 trials, 4 cycles in each of 12 clusters" in line for line in lines(uneven))
+    few, best = uneven.design, uneven.design.cheapest
     assert few.power_now < 0.8 <= best.power
-    assert few.more_calls == 2 * (best.G * best.C * best.J * best.T - 12 * 4 * 3 * 2) > 0
+    assert few.more_calls == 2 * (best.G * best.C * best.J * best.T - 12 * 4 * (2 * min(2, best.T) + 1)) > 0
     size = {name: getattr(best, name) for name in "GCJT"}
     assert best.variance == pytest.approx(dstudy_variance(few.components, **size, random=False))
 
@@ -202,15 +203,15 @@ def test_a_d_study_that_cannot_be_computed_says_why(change, state):
 
 
 def test_a_claim_on_a_dimension_is_planned_at_the_level_of_its_first_step():
-    """All pairs of all claimed dimensions share a fifth of alpha."""
+    """All pairs of all claimed dimensions share a fifth of alpha beside the aggregate, and all of it without."""
     table, found, verdicts = measured(CLOSE, FIRST, 9)
     (names,) = {tuple(table.dimensions)}
     claim = next(verdict.claim.id for verdict in verdicts if verdict.claim.dimension == names[0])
-    for claimed, width in ((None, len(names)), ([names[0]], 1)):
+    for claimed, width, share in ((None, len(names), 0.2), (["aggregate", names[0]], 1, 0.2), ([names[0]], 1, 1)):
         claims = FIRST.claims.model_copy(update={"dimensions": claimed})
         plan = FIRST.model_copy(update={"claims": claims})
         result = plan_calls_report(table, plan, verdicts, found, budget_calls=300, seed=1, studies=1, claim=claim)
-        assert result.design.level == pytest.approx(0.2 * plan.inference.alpha / (width * 3))
+        assert result.design.level == pytest.approx(share * plan.inference.alpha / (width * 3))
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

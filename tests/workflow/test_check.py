@@ -30,7 +30,7 @@ import assaymark
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.records import canonical_json
-from assaymark.workflow import RunFolder, open_checked
+from assaymark.workflow import RunFolder, open_checked, study_toml
 
 Row = dict[str, Any]
 
@@ -185,7 +185,7 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
     some = [{**row, "agent_a": min(row["agent_a"], row["agent_b"]), "agent_b": max(row["agent_a"], row["agent_b"])}
             for row in shown]  # fmt: skip
     assert next(line for line in assaymark.check(some).read.left if "position bias is not measured" in line).endswith(
-        "shown first: ash 100\N{NO-BREAK SPACE}%, birch 50\N{NO-BREAK SPACE}%, cedar 0\N{NO-BREAK SPACE}%"
+        "named first: ash 100\N{NO-BREAK SPACE}%, birch 50\N{NO-BREAK SPACE}%, cedar 0\N{NO-BREAK SPACE}%"
     )
     orders = assaymark.check(twice).read.orders
     assert all(assaymark.check(one).read.orders == orders for one in (ordered, shown, slots, places, texts))
@@ -354,6 +354,8 @@ def test_nothing_is_dropped_without_a_line(tmp_path, capsys):
         assert any(told in " ".join(line.split()) for line in lines), (told, lines)
         assert told in said
     assert "1 column not used: note" in said
+    again = [*rows_of(), *({**row, "score": 6 - row["score"]} for row in rows_of())]
+    assert "48 scores of claude-3, gpt-4o not used: repetition" in assaymark.check(again, scale=(1, 5)).read.left[0]
 
 
 def test_every_choice_is_on_the_record_and_criteria_that_lack_scores_are_said():
@@ -686,18 +688,34 @@ def test_hostile_names_stay_text_on_every_page_and_in_the_terminal(tmp_path, cap
     assert document["read"]["clusters"] == 4
 
 
-def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, ran):
+def test_one_claimed_dimension_of_several_is_tested_by_its_own_differences(tmp_path):
+    """Not by those of the overall score, with which it is the same thing only if there is no other dimension."""
+    rows = [row | {"clear": row["score"], "right": 3 + (n // 2 + n) % 2} for n, row in enumerate(rows_of(items=12))]
+    plan = assaymark.check(rows, dimensions="clear,right", scale=(1, 5)).study
+    plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": ("aggregate", "right")})})
+    (tmp_path / "plan.toml").write_text(study_toml(plan))
+    found = assaymark.check(rows, dimensions="clear,right", study=tmp_path / "plan.toml").claims
+    pairs = [one for one in found if one.claim.id.startswith("above[dimension=right")]
+    assert len(pairs) == 3
+    assert all(one.p_adjusted >= one.p > 0.3 for one in pairs)
+
+
+def test_what_never_varies_has_no_interval_and_each_sentence_names_its_judges(tmp_path, ran, monkeypatch):
     found = product(range(9), (("a", 1), ("b", 3), ("c", 4), ("d", 5)), ("gpt-4o", "claude-3"))
     rows = [{"item": item, "agent": agent, "judge": judge, "score": score} for item, (agent, score), judge in found]
     text = " ".join(ran("check", written(tmp_path / "s.csv", rows), "--out", tmp_path / "run").split())
     assert "“d and c score above the other two agents on the overall score in the scores of these 2 judges.”" in text
     assert "5.00 (no interval)" in text
     assert "judges agree on every answer; copies of one count as several: claude-3 and gpt-4o" in text
+    assert "claude-3 and gpt-4o gave equal scores to every answer; copies of one judge count as several" in text
     assert "too close" not in text, "all pairs are ranked"
     pages = "".join(page.text for page in pages_below(tmp_path / "run" / "report").values())
     assert not re.search(r"\b(\d\.\d+) to \1(?!\d|, range of the judges)", pages)
     assert "range of the judges; no ranking on it was tested" in pages
     assert "Of 6 significant differences on the overall score, none was tested for own families and length." in pages
+    monkeypatch.setattr("assaymark.workflow.score_files._PAIRS", 12)  # room for two certificates of six pairs
+    assaymark.check(rows, out=tmp_path / "few")
+    assert len([*(tmp_path / "few" / "certificates").iterdir()]) == 2
 
 
 def test_a_small_table_is_said_on_about_one_screen(tmp_path, ran):

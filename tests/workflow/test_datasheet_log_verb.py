@@ -181,7 +181,7 @@ def test_one_text_in_both_slots_is_a_null_pair(tmp_path, capsys):
         assert re.findall("Null-pair|[Ff]alse preference|[Vv]acuum|Equal texts", body) == []
 
 
-def test_trials_of_a_null_pair_repeat_one_question(tmp_path):
+def test_trials_of_a_null_pair_repeat_one_question(tmp_path, capsys):
     """More trials narrow no interval, as of other pairs, and show whether the judge repeats itself."""
     rows = [("north", f"q{k // 4}", f"m{k % 4}", f"m{k % 4}", "1" if k % 3 else "tie") for k in range(48)]
     found = []
@@ -195,11 +195,16 @@ def test_trials_of_a_null_pair_repeat_one_question(tmp_path):
         found.append((null.value, null.low, null.high))
         assert (null.n, again.value, again.n) == ((48, None, 0) if trials == 1 else (144, 1.0, 48))
     assert found[1:] == [pytest.approx(found[0])] * 2
-    # Without their numbers, repetitions are the two orders of a pair, and more of each.
-    log = write_log(tmp_path / "bare.csv", [row for row in rows for _ in range(4)], HEADER)
-    assert datasheet(tmp_path / "bare", "--from", log, *mapped()) == 0
-    sheet = sheet_of(tmp_path / "bare", "north")
-    assert [measured(sheet, "dark_current", BASE).n, measured(sheet, "repeat.stability").value] == [192, 1.0]
+    # Without their numbers, two calls are the orders of a pair, which look alike; more of them are copies, or unclear.
+    for copies in (2, 5):
+        log = write_log(tmp_path / "bare.csv", rows * copies, HEADER)
+        assert datasheet(tmp_path / f"bare {copies}", "--from", log, *mapped()) == 0
+        sheet = sheet_of(tmp_path / f"bare {copies}", "north")
+        null = measured(sheet, "dark_current", BASE)
+        assert (null.n, sheet.log["duplicates"], null.low) == (96, 48 * (copies - 2), pytest.approx(found[0][1]))
+    log = write_log(tmp_path / "bare.csv", [*rows * 2, (*rows[0][:-1], "2")], HEADER)
+    assert datasheet(tmp_path / "unclear", "--from", log, *mapped()) == 1
+    assert "more than two calls in one trial, and different verdicts; if calls were" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

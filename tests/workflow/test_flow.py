@@ -28,7 +28,7 @@ from assaymark import workflow
 from assaymark.claims import kind_of
 from assaymark.cli import main
 from assaymark.records import Claim, parse, to_json
-from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
+from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, RunFolder, Store
 
 SETTLED = ("judgments", "anchor", "probe", "evidence", "verdicts")
 TIMED = ("decisions", "measurements")
@@ -137,6 +137,12 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, refused, capsy
         assert {path.name for path in (own / "tables").iterdir()} == there
         assert "page:" in capsys.readouterr().out
     assert (own / "report" / "index.html").is_file()
+    store = Store(RunFolder(own))
+    store.write(EVIDENCE, store.read(EVIDENCE)[:-1], {})
+    assert "newer than its measurements; run: assaymark measure" in refused("claim", own)
+    assert main(["measure", str(own)]) == 0
+    for words in (("report", own), ("plan-calls", own, "--budget", "9")):
+        assert "newer than its verdicts; run: assaymark claim" in refused(*words)
 
 
 def test_the_verbs_one_by_one_end_where_run_ends_and_no_key_is_ever_written(own_run, tmp_path, monkeypatch, capsys):

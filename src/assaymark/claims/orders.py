@@ -252,10 +252,10 @@ def _run_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: R
     }
     names = [scale for scale in rows if scale != AGGREGATE]
     # With one dimension the aggregate equals it, and alpha is not split.
-    share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
-    single = names[0] if AGGREGATE in rows and len(names) == 1 else None
+    single = names[0] if AGGREGATE in rows and names and len(index.dimensions) == 1 else None
+    level = rules.share * rules.alpha if AGGREGATE in rows and names and single is None else rules.alpha
     tested = {scale: values for scale, values in p.items() if scale != single}
-    leader, published, adjusted, level, rest = publish_scales(ahead, tested, rules.alpha, share)
+    leader, published, adjusted, rest = publish_scales(ahead, tested, rules.alpha, level)
     first: dict[str, str | None] = {}
     for scale in tested:
         wins = Counter(row.high for row, yes in zip(rows[scale], published[scale].tolist(), strict=True) if yes)

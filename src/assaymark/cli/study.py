@@ -263,9 +263,11 @@ def measure(
             measured = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
-        notes, written = measured.read.left, [] if out is None else [f"written to {out}"]
+        notes = measured.read.left
         value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": notes}
-        emit(ctx, value, [*measured.lines(), *written])
+        if not json:
+            opts.show(measured.summary)
+        emit(ctx, value, [] if out is None else [f"written to {out}"])
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))

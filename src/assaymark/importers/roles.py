@@ -490,7 +490,8 @@ def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str,
     if not outcomes:
         first_of = np.bincount(np.where(swapped, second, first), minlength=a) / np.bincount(np.append(first, second))
         shares = abridge([f"{name} {percent(share)}" for name, share in zip(agents, first_of, strict=True)])
-        cells.left.append(f"no pair was seen in both orders, so position bias is not measured; shown first: {shares}")
+        known = "shown" if "order" in cells.roles else "named"  # without a column it is not known which was shown first
+        cells.left.append(f"no pair was seen in both orders, so position bias is not measured; {known} first: {shares}")
     return scored, outcomes
 
 

@@ -21,8 +21,6 @@ VERDICTS: Final[tuple[SlotVerdict, ...]] = get_args(SlotVerdict)
 CALLS_CONDITION: Final[PairCondition] = "different_subset"
 """Condition of the calls of a log. No log guarantees that its two texts are equally good."""
 
-Seen = Literal["all", "some", "none"]
-
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
@@ -30,13 +28,6 @@ class OrderCounts:
 
     both: int
     one: int
-
-    @property
-    def seen(self) -> Seen:
-        """Return whether all, some or none of the pairs have both orders."""
-        if not self.both:
-            return "none"
-        return "some" if self.one else "all"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -121,27 +112,16 @@ class VerdictLog:
         return self.trial_of_pair * 2 + self.order
 
     @property
-    def slot_contents(self) -> Ints:
-        """The contents in slots 1 and 2 [n, 2]."""
-        both = self.pair_contents[self.pair]
-        return np.where(self.order[:, None] == 0, both, both[:, ::-1])
-
-    @property
     def chosen(self) -> Ints:
         """The preferred content of each call [n], -1 if none."""
-        slot = np.minimum(self.verdict, 1)
-        return np.where(self.verdict < 2, self.slot_contents[np.arange(len(self)), slot], -1)
+        content = self.pair_contents[self.pair, np.minimum(self.verdict, 1) ^ self.order]
+        return np.where(self.verdict < 2, content, -1)
 
     @property
     def orders(self) -> Mapping[str, OrderCounts]:
         """For each judge, the number of pairs with both orders and with one."""
         counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
         return {judge: OrderCounts(both, single) for judge, both, single in counts}
-
-    @property
-    def both_orders(self) -> Seen:
-        """Return whether all, some or none of the pairs have both orders; if none, position bias cannot be measured."""
-        return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
 
     def pair_name(self, pair: int) -> str:
         """Return the pair's id in the file, or question and contents as a JSON list, which is unique."""

@@ -275,8 +275,8 @@ def read_verdicts(
     return VerdictLog(
         **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
         both=both, single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
-        filtered=len(rows) - places.size, duplicates=again, columns=fields, said=notes, sha256=rows.sha256,
-        format=rows.format, filters=mapping.wanted,
+        filtered=len(rows) - places.size, duplicates=again + int(calls.copies), columns=fields, said=notes,
+        sha256=rows.sha256, format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
 
@@ -321,7 +321,7 @@ class _CallColumns:
             _, (text_1, text_2) = sorted_codes([columns["text_1"], columns["text_2"]])
             null |= text_1 == text_2
         good = ~bad & (self.verdict >= 0)
-        self.nulls = self._null_calls(good & null)
+        self.nulls, self.copies = self._null_calls(good & null)
         self._only(good & ~null)
         self._pair_up()
 
@@ -353,20 +353,25 @@ class _CallColumns:
             columns["slot_2"] = Coded(words, np.where(self.second, left.codes, after))
         return columns
 
-    def _null_calls(self, chosen: Bools) -> Ints:
-        """Return judge, question, verdict, pair, order and trial of the null calls, in an order of their own."""
+    def _null_calls(self, chosen: Bools) -> tuple[Ints, int]:
+        """Return judge, question, verdict, pair, order and trial of the null calls, and the number of repeated ones."""
         ids = self.question if self.pair_ids is None else self.pair
         slots = np.sort(np.stack([self.slot_1, self.slot_2]), axis=0)
-        keys = np.stack([self.question, ids, *slots], axis=1)[chosen]
-        pair = np.unique(keys, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+        keys, pair = np.unique(np.stack([self.question, ids, *slots], axis=1)[chosen], axis=0, return_inverse=True)
         judge, trial, verdict = (column[chosen] for column in (self.judge, self.trial, self.verdict))
-        line = np.lexsort((verdict, trial, pair, judge))
-        same = np.stack([judge, pair, trial], axis=1)[line]
-        # Equal texts look alike in both orders: a second call of one trial is the other order.
-        places = np.arange(line.size)
-        first = np.append(True, (same[1:] != same[:-1]).any(axis=1))[: line.size]
-        again = places - np.maximum.accumulate(np.where(first, places, 0))
-        return np.stack([judge[line], keys[line, 0], verdict[line], pair[line], again % 2, trial[line]], axis=1)
+        calls = np.stack([judge, pair.ravel(), trial, verdict], axis=1)
+        cells, cell, times = np.unique(calls, axis=0, return_inverse=True, return_counts=True)
+        groups = np.unique(cells[:, :3], axis=0, return_inverse=True)[1].ravel()
+        kinds, asked = np.bincount(groups)[groups], np.bincount(groups, times)[groups]
+        # Equal texts look alike in both orders, so they are one question with two calls a trial, and copies of these.
+        copied = (asked > 2) & (kinds <= 2) & (times * kinds == asked)
+        kept = np.where(copied, 3 - kinds, np.where(asked > 2, 0, times))
+        rows = np.flatnonzero(chosen)[(~copied & (asked > 2))[cell.ravel()]]
+        message = "has one text in both slots, more than two calls in one trial, and different verdicts"
+        message += "" if len(self.trials) > 1 else _AGAIN
+        self.found.rows(rows, lambda k: (self.at(k), message))
+        judge, pair, trial, verdict = np.repeat(cells, kept, axis=0).T
+        return np.stack([judge, keys[pair, 0], verdict, pair, 0 * pair, trial], axis=1), (times - kept)[copied].sum()
 
     def _only(self, good: Bools) -> None:
         """Keep only the rows of a mask."""

@@ -291,7 +291,7 @@ def preflight(
     consecutive = inference.order_of(clusters) == "consecutive"
     least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
     testable = common >= least
-    alpha = inference.alpha * (inference.aggregate_share if scale > 1 and dimensions_claimed(study) else 1.0)
+    alpha = inference.level_of(AGGREGATE, scale > 1 and dimensions_claimed(study))
     median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in counts)
     own, families = {} if agent_families is None else dict(agent_families), set(study.families)
     conflicted = sum(bool({own.get(first), own.get(other)} & families) for first, other in combinations(sorted(own), 2))

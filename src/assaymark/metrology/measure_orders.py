@@ -24,7 +24,7 @@ from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, OTHER_MARGINS, ClusterOrder
-from assaymark.records import JSON, Measurement
+from assaymark.records import AGGREGATE, JSON, Measurement
 
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
@@ -84,7 +84,7 @@ def order_measurements(
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
                      "undefined: too few clusters", detail | {"order": table.order})  # fmt: skip
     panel, leader, pair = tests.panel, None, None
-    alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
+    alpha = plan.inference.level_of(AGGREGATE, tests.shared)
     tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
     if tested.size:
         se, df = float(np.median(panel.se[tested, 0])), float(np.median(panel.df[tested, 0]))

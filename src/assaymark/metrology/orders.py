@@ -121,10 +121,10 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
 
 
 def publish_scales(
-    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
-) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
-    """Apply `publish_orders` to the main scale with its share of alpha, then one step-down to all others."""
-    level, rest, first = share * alpha, alpha, None
+    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, level: float, *, main: str = "aggregate"
+) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float]:
+    """Apply `publish_orders` to the main scale at its ``level``, then one step-down to all others."""
+    rest, first = alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
     others = {name: values for name, values in p.items() if name != main}
@@ -139,7 +139,7 @@ def publish_scales(
         published |= {
             name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
         }
-    return first, published, adjusted, level, rest
+    return first, published, adjusted, rest
 
 
 @cache
@@ -179,9 +179,9 @@ def require_p(source: str, name: str, p: Floats) -> None:
 
 
 def dimensions_claimed(study: Study) -> bool:
-    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    """Return True if the plan makes claims about dimensions beside the aggregate, which then share alpha with it."""
     dimensions = study.claims.dimensions
-    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
+    return dimensions is None or {AGGREGATE} < {*dimensions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +267,11 @@ class OrderTests:
         """True for pairs that the order procedure publishes by their contrasts alone [P, S]."""
         names, inference = self.found.names, self.plan.inference
         gaps, p = (dict(zip(names, columns.T, strict=True)) for columns in (self.panel.gap, self.panel.p))
-        share = inference.aggregate_share if self.shared else 1.0
+        level = inference.level_of(AGGREGATE, self.shared)
         published: dict[str, Bools] = {}
         for part in [names] if self.shared else [names[:1], names[1:]]:
             some = {name: p[name] for name in part}
-            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0])[1]
+            published |= publish_scales(gaps, some, inference.alpha, level, main=names[0])[1]
         return np.stack([published[name] for name in names], axis=1)
 
     def tested(self, gaps: Gaps, borrow: bool | None = None) -> PairTests:
@@ -471,7 +471,8 @@ def order_analysis(
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
     gaps = {name: test.gap for name, test in tests.items()}
-    first, on_scales, adjusted, level, rest = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
+    level = share * alpha if dimensions else alpha
+    first, on_scales, adjusted, rest = publish_scales(gaps, p, alpha, level)
     published = on_scales["aggregate"]
     ordered = _oriented(main.gap, published, k)
     equal = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)

@@ -277,12 +277,10 @@ class RunIndex(MeasurementIndex):
         share alpha with it, and get all of it once every pair on the aggregate is significant."""
         inference = self.study.inference
         scales = self.once(("scales",), lambda: {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order})
-        shared = AGGREGATE in scales and len(scales) > 2
-        first = inference.alpha * (inference.aggregate_share if shared else 1.0)
-        if dimension == AGGREGATE or not shared:
-            return first
+        shared = AGGREGATE in scales and len(scales) > 1 and len(self.dimensions) > 2
         pairs = [1.0 if v.p_adjusted is None else v.p_adjusted for v in self.on(AGGREGATE, "pair")]
-        return inference.alpha if pairs and max(pairs) <= first else inference.alpha - first
+        gate = dimension != AGGREGATE and pairs and max(pairs) <= inference.level_of(AGGREGATE, shared)
+        return inference.alpha if gate else inference.level_of(dimension, shared)
 
     @property
     def untestable(self) -> str:
@@ -313,11 +311,13 @@ def score_words(dimension: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Agents between two cuts by name, the ranks they share, and the weakest verdict that separates them."""
+    """Agents between two cuts by name, the ranks they share, the weakest verdict that separates them from others, and
+    their pairs whose order is supported; these cut the tier nowhere."""
 
     agents: tuple[str, ...]
     ranks: tuple[int, int]
     level: Level
+    inside: tuple[tuple[str, str], ...]
 
     @property
     def single(self) -> bool:
@@ -341,7 +341,8 @@ def tiers(index: RunIndex, dimension: str) -> tuple[Tier, ...]:
     orders, listed, rank = supported_orders(index, dimension), list[Tier](), 1
     for group in groups:
         around = [level for pair, level in orders.items() if len(set(pair) & set(group)) == 1]
-        listed.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
+        inside = tuple(pair for pair in orders if {*pair} <= {*group})
+        listed.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ()), inside))
         rank += len(group)
     return tuple(listed)
 

@@ -216,6 +216,9 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
                 value = f"{number(item.value)}{interval_of(item)}, {item.n:,} {item.n_of}"
             pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
             parts.append(Text(f"kappa of {pair} {base}: {value}"))
+    alike = [m.labels for m in agreement if m.name == "between.kappa" and m.value == 1]
+    named = "; ".join(f"{clean(both['a'], 60)} and {clean(both['b'], 60)}" for both in alike)
+    parts += [Text(f"The same verdict in every call, as a copy would give: {named}")] if alike else []
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
         parts.append(Text(f"{clean(sheet.judge, 60)}: {drift_answer(item)}"))
     return Group(*parts)

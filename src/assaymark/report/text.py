@@ -25,6 +25,7 @@ AGREES: Final[Mapping[AgreementStatus, str]] = {
 }  # fmt: skip
 """Words for the agreement that a kappa shows."""
 
+
 _STOP: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
@@ -213,11 +214,6 @@ def moment(text: str) -> str:
         return clean(text, 80)
     day = f"{when.day} {_MONTHS[when.month - 1]} {when.year}"
     return day if when.tzinfo is None else f"{day}, {when.astimezone(UTC):%H:%M} UTC"
-
-
-def hash_groups(digest: str) -> str:
-    """A hash in groups of eight characters, which are easier to compare by eye."""
-    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 64), 8))
 
 
 def short_hash(digest: str) -> str:

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import Wanted, abridge
+from assaymark.importers.roles import Bools, Wanted, abridge
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import FileRows, read_rows
-from assaymark.metrology.columns import TEXTS, ScoreColumns
+from assaymark.metrology.columns import TEXTS, ScoreColumns, score_table_of
 from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, to_json, write_atomic
-from assaymark.report.inputs import TableView
+from assaymark.report.inputs import RunIndex, TableView
+from assaymark.report.study.checks import copied_words
 from assaymark.text import count_of, percent
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
@@ -345,13 +346,8 @@ def _default_plan(
 ) -> tuple[ScoreColumns, Study]:
     """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
     # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
-    agent, planned, scored = _coverage(columns)
-    limits, failed = MissingLimits(), planned & ~scored
-    of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
-    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ planned.astype(float))
-    by_judge = failed.sum(axis=0) / np.maximum(1, planned.sum(axis=0))
-    over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
-    if over.all() and scored.any():
+    planned = _coverage(columns)[1]
+    if columns.usable.any() and len(score_table_of(columns).excess(MissingLimits())) == len(columns.names["judge"]):
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
             rows = f"{count_of(lost, 'rows')} without a score"
             notes.append(f"{rows}: every judge has so many that these scores are read as not requested")
@@ -373,9 +369,6 @@ def _default_plan(
     changes |= {"rubric": plan.rubric.model_copy(update={"agreement": form})} if form else {}
     changes |= {"inference": plan.inference.model_copy(update={"cluster_order": order})} if order else {}
     return columns, plan.model_copy(update=changes)
-
-
-Bools = NDArray[np.bool_]
 
 
 def _coverage(columns: ScoreColumns) -> tuple[NDArray[np.int64], Bools, Bools]:
@@ -409,10 +402,8 @@ def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: Che
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
             joined = groups[item.labels["high"]] | groups[item.labels["low"]]
             groups |= dict.fromkeys(joined, joined)
-        if item.name == "kappa.mean_pairwise" and item.labels == {"dimension": AGGREGATE}:
-            pairs = (item.detail.get("pairs") or {}).items()  # some have no value
-            alike = [pair.replace("|", " and ") for pair, k in pairs if round(k or 0, 9) == 1]
-            left += [f"judges agree on every answer; copies of one count as several: {abridge(alike)}"] if alike else []
+    alike = copied_words(RunIndex.of(measured.run))
+    left += [f"judges agree on every answer; copies of one count as several: {alike}"] if alike else []
     parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda names: (-len(names), names))
     if len(parts) > 1:
         listed = "; ".join(abridge(part) for part in parts)

@@ -19,6 +19,7 @@ from assaymark.records import canonical_json
 from assaymark.text import count_of
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import open_locked
+from assaymark.workflow.measure import measured_from
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
@@ -36,6 +37,9 @@ def claim(folder: RunFolder) -> VerdictFile:
             f"{folder.path}: leaving a judge family out reverses {len(plan.pairs)} pairs, and the plan's held-out "
             f"judge has not judged them; run: assaymark judge {folder.path}, then assaymark measure"
         )
+    if not store.done(MEASUREMENTS, measured_from(folder, locked)[0]):
+        newer = "judgments, evidence, grades or plan are newer than its measurements"
+        raise LedgerError(f"{folder.path}: {newer}; run: assaymark measure {folder.path}")
     planned = locked.preregistered
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=planned)
     stated = [amendment.stated for amendment in locked.amendments]

@@ -18,7 +18,7 @@ from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.context_index import ContextIndex
-from assaymark.metrology.datasheet import limit_measurements
+from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
@@ -80,24 +80,28 @@ def known_scores(
     return {name: {**by_id.get(name, {}), **fixed.get(name, {})} for name in {**by_id, **fixed}}
 
 
-def measure(
-    folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None,
-    evidence: Sequence[Measurement] | None = None,
-) -> int:  # fmt: skip
-    """Measure panel, agents, control cells and evidence of a judged run; returns the number of measurements."""
-    locked = open_locked(folder)
+def measured_from(folder: RunFolder, locked: Locked) -> tuple[dict[str, str | None], dict[str, Datasheet]]:
+    """Store the grades that people gave since; return the digests of all that is measured, and the judges' sheets."""
     store, study = Store(folder), locked.study
     if study.human.grades:
         from assaymark.workflow.import_records import import_named_grades
 
         import_named_grades(folder, study.human.grades, anchor=True)
     store_labels(folder)
-    tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
-    basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
+    basis = {"plan": locked.plan_hash, **{one.name: store.digest(one) for one in (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)}}
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if study.datasheets else {}
     basis["datasheets"] = content_id(sheets) if sheets else None
-    if (graded := people_basis(folder)) is not None:
-        basis["people"] = graded
+    people = people_basis(folder)
+    return basis if people is None else basis | {"people": people}, sheets
+
+
+def measure(
+    folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None,
+    evidence: Sequence[Measurement] | None = None,
+) -> int:  # fmt: skip
+    """Measure panel, agents, control cells and evidence of a judged run; returns the number of measurements."""
+    locked = open_locked(folder)
+    store, study, (basis, sheets) = Store(folder), locked.study, measured_from(folder, locked)
     if not store.done(MEASUREMENTS, basis):
         measurements = [*_measurements(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)

@@ -47,6 +47,7 @@ class ClaimDesign:
     components: Mapping[str, float] = field(default_factory=dict)
     trials_known: bool = False
     now: Mapping[str, int] = field(default_factory=dict)
+    most_trials: int = 1
     power_now: float | None = None
     variance: float | None = None
     per_call: Mapping[str, float | None] = field(default_factory=dict)
@@ -62,11 +63,11 @@ PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
 
 
 def claim_design(
-    table: ScoreTable, study: Study, components: designs.Components, trials: float, claim: Claim,
+    table: ScoreTable, study: Study, components: designs.Components, trials: Sequence[int], claim: Claim,
     measurements: Sequence[Measurement], effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> ClaimDesign:  # fmt: skip
     """Find the cheapest extension of the design that detects the smallest difference behind a claim, or an ``effect``;
-    with a price of human grades, also the cheapest one that people confirm."""
+    with a price of human grades, also the cheapest one that people confirm. ``trials`` are those of each judge."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
     comparisons = Comparisons.of_table(table, study)
@@ -93,21 +94,19 @@ def claim_design(
     # The level of one contrast: on the overall score that of a leader, or of a single pair; on a dimension that of the
     # first step over all pairs of all claimed dimensions. (Where all pairs of the overall score are published it is
     # higher, so the design found here suffices.)
-    alpha, agents, dimensions = study.inference.alpha, len(comparisons.agents), len(comparisons.names) - 1
-    if dimensions > 1 and dimensions_claimed(study):
-        share = study.inference.aggregate_share
-        alpha *= share if claim.dimension == AGGREGATE else 1 - share
-    if dimensions > 1 and claim.dimension != AGGREGATE:
+    agents, several = len(comparisons.agents), len(comparisons.names) > 2
+    level = study.inference.level_of(claim.dimension, several and dimensions_claimed(study))
+    if several and claim.dimension != AGGREGATE:
         claimed = set(study.claims.dimensions or comparisons.names) - {AGGREGATE}
-        level = alpha / (len(claimed) * math.comb(agents, 2))
+        level /= len(claimed) * math.comb(agents, 2)
     else:
-        level = designs.detectable_levels(agents, alpha)[len(claim.subjects) != 1]
+        level = designs.detectable_levels(agents, level)[len(claim.subjects) != 1]
     v = {part: float(estimated[0][part][scale]) for part in reliability.PARTS if part != "trial"}
-    trials_now = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
-    trial = float(np.mean([0.0 if variance is None else variance for variance in noise]))
-    v |= {"disagreement": max(0.0, v["disagreement"] - trial / trials_now), "trial": trial}
-    now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": trials_now}
+    known = np.array([variance or 0.0 for variance in noise])
+    trial, of_means = float(known.mean()), float((known / trials).mean())
+    v |= {"disagreement": max(0.0, v["disagreement"] - of_means), "trial": trial}
+    now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": min(trials)}
     random, power = study.claims.judges == "any", study.inference.mde_power
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])
@@ -115,9 +114,11 @@ def claim_design(
                               human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or comparisons.agents if other != high]
     labels, spread = most_needed(comparisons, scale, pairs, target, measurements, study.inference.alpha, power)
-    calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
+    made = 0 if best is None else now["G"] * now["C"] * sum(min(n, best.T) for n in trials)
+    calls = None if best is None else agents * (best.G * best.C * best.J * best.T - made)
     return ClaimDesign(
         "ok", target, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
+        most_trials=max(trials),
         power_now=designs.design_power(v, target, level, now, random),
         variance=reliability.dstudy_variance(v, **now, random=random),
         per_call=designs.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
@@ -132,7 +133,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
         return
     difference = "the gap" if withheld else f"a gap of {design.gap:.2f}"
     yield f"D-study of this run: {difference}, tested at level {design.level:.2g}."
-    yield f"  Now: {_size_words(design.now)}; power {design.power_now:.2f}."
+    yield f"  Now: {_size_words(design.now, design.most_trials)}; power {design.power_now:.2f}."
     basis = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
         yield f"  No number of labels confirms it ({basis})."
@@ -160,9 +161,10 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     yield f"    {', '.join(bought)}{'' if design.trials_known else '; trials not measured'}."
 
 
-def _size_words(size: Mapping[str, int]) -> str:
-    words = {"J": "judge", "T": "trial", "C": "cycle", "G": "cluster"}
-    judges, trials, cycles, clusters = (f"{size[key]} {word}{'s' * (size[key] > 1)}" for key, word in words.items())
+def _size_words(size: Mapping[str, int], most_trials: int = 0) -> str:
+    names = {"J": "judges", "T": "trials", "C": "cycles", "G": "clusters"}
+    judges, trials, cycles, clusters = (count_of(size[key], name) for key, name in names.items())
+    trials = f"{size['T']} to {most_trials} trials" if most_trials > size["T"] else trials
     return f"{judges}, {trials}, {cycles} in each of {clusters}"
 
 
@@ -349,7 +351,7 @@ def plan_calls_report(
                 count = sum(part[name] for part in counts)
                 ends = wilson(count, n) if n > 1 else (float(count), float(count))
                 prospects[name, option.name] = Prospect(count, n, *ends)
-    trials = sum(judge.trials for judge in truth.panel) / len(table.judges)
+    trials = [judge.trials for judge in truth.panel]
     design = claim_design(plain, study, components, trials, focus.claim, measurements, effect, prices)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 

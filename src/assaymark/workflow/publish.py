@@ -108,8 +108,21 @@ class StudyReport(Result):
         yield f"page: {self.page}"
 
 
+def require_decided(folder: RunFolder) -> None:
+    """Raise `LedgerError` if the verdicts of a run were decided on other measurements than it has now."""
+    locked, store = open_locked(folder), tables.Store(folder)
+    basis = {
+        "plan": locked.plan_hash,
+        **{one.name: store.digest(one) for one in (tables.JUDGMENTS, tables.MEASUREMENTS)},
+    }
+    if store.digest(tables.VERDICTS) is not None and not store.done(tables.VERDICTS, basis):
+        raise LedgerError(f"{folder.path}: measurements or plan are newer than its verdicts; "
+                          f"run: assaymark claim {folder.path}")  # fmt: skip
+
+
 def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> StudyReport:
     """Write ``report/`` from the records of a finished run; a further language goes to a folder below it."""
+    require_decided(folder)
     shown = study_contents(folder)
     replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
     return StudyReport(folder.report / "index.html", terminal_summary(shown[0]), shown[0])

@@ -21,12 +21,12 @@ from rich.console import RenderableType
 
 from assaymark import __version__
 from assaymark.claims import certificate_name, certificates, decide_claims, index
-from assaymark.claims.certification import VerdictFile, count_levels, verdict_file
-from assaymark.claims.findings import FEW_CLUSTERS
+from assaymark.claims.certification import VerdictFile, verdict_file
 from assaymark.errors import InputError, PlanError, Problem
+from assaymark.importers.roles import abridge
 from assaymark.metrology.analysis import analyse
 from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
-from assaymark.metrology.kappa import gated
+from assaymark.metrology.kappa import averaging, gated
 from assaymark.metrology.measure_panel import missing_measurements
 from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
@@ -35,7 +35,6 @@ from assaymark.metrology.sums import NotStreamableError, ScoreSums
 from assaymark.notebook import Part, Result
 from assaymark.plan import toml_text
 from assaymark.protocol import (
-    AGREEMENT,
     HUMAN_FAMILY,
     HUMAN_MODEL,
     IN_POINTS,
@@ -51,9 +50,9 @@ from assaymark.protocol import (
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, parse, write_atomic
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
-from assaymark.report.text import LEVELS, TAGS, TALLY, tally_words
 from assaymark.report.translation import in_language
 from assaymark.rows import read
+from assaymark.text import count_of
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import count_parts, note, watching
@@ -69,9 +68,10 @@ STREAMED_FROM: Final = 2_000_000
 MOST: Final = 400
 """Above this many claims, only supported ones get certificates; cards and rows of numbers come with `report` only."""
 
+_PAIRS: Final = 1_000_000  # most pairs of agents in all certificates together, each of which holds every pair
+
 FORMAT: Final = "assaymark check 1"
 
-_LISTED: Final = 5
 _UNPAIRED: Final = "no column cycle: agents are compared by their means in each cluster"
 
 
@@ -127,46 +127,6 @@ class Checked(Result):
         """The contents of ``verdicts.json``, with how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
-    def lines(self) -> list[str]:
-        """Return lines for the terminal on a table in documented columns: size, plan, agreement, supported claims."""
-        read, kappa = self.read, self.agreement
-        families = next(item.value for item in self.measurements if item.name == "panel.families")
-        scope = f"{read.answers:,} trajectories of {read.agents} agents in {read.clusters} clusters"
-        panel = f"{read.judges} judges of {families:.0f} families on {len(read.dimensions)} dimensions"
-        text = [f"{read.source}: {scope}, scored by {panel}", *read.left, *read.filled]
-        if not self.preregistered:
-            text.append(
-                "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
-                "with --study"
-            )
-        if kappa.value is None:
-            text.append(f"agreement of the judges: {kappa.state}")
-        else:
-            ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
-            form = self.study.rubric.coefficient
-            coefficient = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
-            text.append(f"agreement of the judges: {coefficient} {kappa.value:.2f}{ends}")
-        # What few clusters can show of rankings by the overall score; nothing if there are more.
-        pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
-        most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
-        if pairs and all(m.value is None for m in pairs):
-            text.append(f"this study cannot rank agents: {most} cluster{'' if most == 1 else 's'}")
-        elif most <= FEW_CLUSTERS:
-            (gap,) = (m.detail for m in self.measurements if m.name == "order.detectable")
-            pair = "" if gap["pair"] is None else (
-                f"; smallest detectable difference {gap['leader']:.2f} for a leader, {gap['pair']:.2f} for a pair"
-            )  # fmt: skip
-            text.append(f"few clusters ({most}): this rests on normal errors{pair}")
-        text.append(f"{len(self.measurements)} measurements")
-        for level in LEVELS[:2]:
-            verdicts = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-            for verdict in verdicts[:_LISTED]:
-                also = f" Say also: {verdict.condition}" if verdict.condition else ""
-                text.append(f"{TAGS[level]}: {verdict.claim.statement}{also}")
-            if len(verdicts) > _LISTED:
-                text.append(f"and {len(verdicts) - _LISTED} more {TALLY[level]}")
-        return [*text, tally_words(count_levels(self.verdicts))]
-
     def save(self, out: Path | str = runs.CHECKED) -> Path:
         """Write the run folder of this table with its page, and return the path of the page."""
         folder = RunFolder(Path(out))
@@ -182,8 +142,11 @@ class Checked(Result):
             store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
             brief = len(self.verdicts) > MOST
             certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
+            room = _PAIRS // max(1, math.comb(self.read.agents, 2))
+            cut = [f"only the first {room:,} supported claims have certificates"] if len(certified) > room else []
+            certified = certified[:room]
             made = certificates(certified, index(self.measurements), self.study)
-            file = replace(self.verdict_file, notes=(*self.read.left, *self.read.choices))
+            file = replace(self.verdict_file, notes=(*self.read.left, *self.read.choices, *cut))
             runs.write_verdicts(folder, file, zip(map(certificate_name, certified), made, strict=True))
             return self.write_pages(folder, brief)
 
@@ -329,6 +292,11 @@ def measure_columns(
         honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
         lines.append(f"{_lacking_words(len(honest.left_out), unit)}: agreement is measured without them")
+    if first := [judge for judge, stable in averaging(honest, plan).items() if not stable]:
+        of = np.isin(np.array(columns.names["judge"])[columns.codes["judge"]], first) & columns.usable
+        answers = np.unique(np.stack([columns.codes[name][of] for name in ("trajectory", "judge")]), axis=1).shape[1]
+        reason = f"repetition stability is below {plan.gates.repetition_stability:g}, so only the first trial counts"
+        lines.append(f"{count_of(int(of.sum()) - answers, 'scores')} of {abridge(first)} not used: {reason}")
     rng = np.random.default_rng([plan.seed, 1])
     measurements = analyse(honest, plan, rng, people=people, progress=count_parts())
     measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))

@@ -37,7 +37,7 @@ from assaymark.workflow.lock import (
     select,
 )  # fmt: skip
 from assaymark.workflow.measure import measure
-from assaymark.workflow.publish import StudyReport, report
+from assaymark.workflow.publish import StudyReport, report, require_decided
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
@@ -92,6 +92,7 @@ def plan_calls(
     """Simulate which further judge calls most likely raise a claim by one level; see `plan_calls_lines`."""
     from assaymark.workflow.plan_calls import plan_calls_report as plan  # no other verb needs Arrow's functions
 
+    require_decided(folder)
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     return plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})

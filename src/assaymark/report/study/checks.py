@@ -498,6 +498,15 @@ def binding_fields(verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
 
 
+def copied_words(index: RunIndex) -> str:
+    """The judges with equal scores for every answer, as copies of one judge have; empty if there are none."""
+    scales = [item.detail.get("pairs") or {} for _, item in index.by_score("kappa.mean_pairwise")]
+    pairs = (name for name in (scales[0] if scales else ()) if all(round(of.get(name) or 0, 9) == 1 for of in scales))
+    alike = [{*pair.split("|", 1)} for pair in pairs]
+    groups = {tuple(sorted(set[str]().union(*(other for other in alike if other & pair)))) for pair in alike}
+    return "; ".join(t.listing([clean(name, 60) for name in names]) for names in sorted(groups))
+
+
 Limit = tuple[str, str, str, str]
 """A limit of the result: its title, the measured value with its threshold, its effect, and the fix."""
 
@@ -579,4 +588,8 @@ def limits_of(index: RunIndex) -> list[Limit]:
         title, measured = wording.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
         row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(index, field))
         limits.append((stops[field] + conditions[field], row))
-    return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]
+    copied = copied_words(index)
+    measured = f"{copied} gave equal scores to every answer; copies of one judge count as several."
+    fix = "Replace all but one of them." if table is None else "Check without all but one of them (--without)."
+    first = [("Some judges agree on every answer", measured, "Lowers no level", fix)] if copied else []
+    return [*first, *(row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0])))]

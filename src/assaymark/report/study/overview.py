@@ -19,7 +19,7 @@ from assaymark.report.blocks import Block, Inline, small
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
-from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
+from assaymark.report.inputs import RunIndex, Tier, ranked_alone, score_words, supported_orders, tiers
 from assaymark.report.levels import effect_of, ordered_verdicts, tier_ends
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study import scores
@@ -85,8 +85,7 @@ def top_finding(index: RunIndex) -> StudyFinding:
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
     if supported_orders(index, AGGREGATE):
-        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.single]
-        second = [f"{_short_list(group)} cannot be ranked." for group in groups]
+        second = [_not_ranked(tier) for tier in tiers(index, AGGREGATE) if not tier.single]
     if agreed := [s for d in index.dimensions if d != AGGREGATE and (s := index.status(d)) is not None]:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
@@ -97,6 +96,13 @@ def top_finding(index: RunIndex) -> StudyFinding:
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
     return StudyFinding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
+
+
+def _not_ranked(tier: Tier) -> str:
+    """The sentence that the agents of a tier cannot be ranked, or not all of them."""
+    return (
+        f"{_short_list([clean(agent, 60) for agent in tier.agents])} cannot {'all ' if tier.inside else ''}be ranked."
+    )
 
 
 def _short_list(names: Sequence[str]) -> str:
@@ -126,6 +132,8 @@ def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
             sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
             others = [(word, sum(len(other.agents) for other in part)) for word, part in sides if part]
             remark = ", ".join(f"{word} {t.plural(n, 'other')}" for word, n in others) or "alone"
+        elif tier.inside:
+            remark = "some pairs ranked"
         names = tuple(clean(agent, 60) for agent in tier.agents)
         rows.append(TierRow(names, tier.level, ends, point, written, remark))
     return rows
@@ -242,7 +250,7 @@ def _ranks_words(index: RunIndex, dimension: str) -> str:
 
 
 def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
-    """Each cut between tiers on the overall score as a sentence: what holds for all above against all below."""
+    """A sentence for each cut between tiers, of all above against all below, and for each pair ranked inside a tier."""
     groups, orders = tiers(index, AGGREGATE), supported_orders(index, AGGREGATE)
     families = index.get("panel.families")
     by_pair, sentences = {v.claim.subjects: v for v in index.on(AGGREGATE, "pair")}, list[QuotedSentence]()
@@ -266,6 +274,10 @@ def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
             named = t.listing([clean(agent, 60) for agent in above])
             text = f"{named} score above the other {t.plural(len(below), 'agent')} {on}"
         sentences.append((text, level, tuple(conditions)))
+    for tier in groups if names_allowed(index) else ():
+        for verdict in map(by_pair.__getitem__, tier.inside):
+            also = tuple(prose(c.text, 400) for c in verdict.conditions)
+            sentences.append((prose(verdict.claim.statement, 400), verdict.publication_level, also))
     return sentences
 
 
@@ -281,9 +293,8 @@ def tiers_words(index: RunIndex) -> str:
     groups = tiers(index, AGGREGATE)
     if not groups:
         return "No agent was scored."
-    sentence = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
-        f"On the overall score {_short_list([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
-    )  # fmt: skip
+    several = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score."
+    sentence = several if len(groups) > 1 else f"On the overall score {_not_ranked(groups[0])}"
     if halted := sum(d != AGGREGATE and index.status(d) == "halt" for d in index.dimensions):
         verb = "has" if halted == 1 else "have"
         sentence += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -108,7 +109,7 @@ def plan_section(index: RunIndex) -> b.Section:
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
     of_plan: list[tuple[str, Inline, str]] = [
-        ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
+        ("Plan hash", b.code(" ".join(textwrap.wrap(clean(run.plan_hash), 8))), ""),
         ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),

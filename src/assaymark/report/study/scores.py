@@ -254,9 +254,9 @@ def agreement_answer(index: RunIndex) -> str:
 
 
 def odd_judge(index: RunIndex, value: float) -> tuple[str, float] | None:
-    """The judge without which agreement is higher by at least 0.1, and that agreement; None if there is none."""
+    """The judge without which agreement is higher by at least 0.1 without being perfect, and that agreement, if any."""
     without = split_pairs(index)[1].items()
-    better = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
+    better = {name: rest for name, (_, rest) in without if rest is not None and value + 0.1 <= rest < 1 - 1e-9}
     return max(better.items(), key=lambda item: item[1], default=None)
 
 
