@@ -146,6 +146,14 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
                     "Literal does not beat equal weight. Literal trails equal weight.")  # fmt: skip
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
     assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"--??"]
+    decided = json.loads(benched[0].verdicts.read_text())
+    order = next(one for one in decided["verdicts"] if one["claim"]["id"].startswith("above["))
+    order["publication_level"], (high, low) = "headline", order["claim"]["subjects"]
+    (tmp_path / "verdicts.json").write_text(json.dumps(decided))
+    where = order["claim"]["statement"].partition(" on ")[2].rstrip(".")
+    text.write_text(f"{high} beats {low} on {where}. {high} beats {low} on {where} for retail traders.")
+    assert main(["proofread", str(text), "--run", str(tmp_path / "verdicts.json"), "--json"]) == 0
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"x?"]
 
 
 def test_a_claim_on_drawdowns_with_a_word_or_a_number_changed_is_not_passed_over(benched, tmp_path, capsys):
@@ -424,10 +432,9 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_wi
         assert calls in ran("bench", part, *words, "--dry-run")
     assert "OPENAI_API_KEY" in refused("bench", "qa", *words)
     assert not (tmp_path / "run").exists()
-    named = ("momentum", "equal-weight", "nobody")
-    assert [tracks.resolve(f"reference/{word}") for word in named] == [
-        "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
-    ]  # fmt: skip
+    assert "did you mean reference/portbench-literal?" in refused("bench", "qa", "--model", "reference/solvr", "-n")
+    for word, model in (("momentum", "portbench-momentum"), ("equal-weight", "portbench-stubborn"), ("nobody",) * 2):
+        assert tracks.resolve(f"reference/{word}") == f"reference/{model}"
     text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
     assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
 

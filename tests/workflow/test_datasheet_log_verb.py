@@ -62,9 +62,8 @@ def test_a_log_is_decomposed(tmp_path, ran, capsys):
     assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"
     long = [(f"claude-3-sonnet-2024022{k}", *row[1:]) for k in range(5) for row in SIMPLE]
     assert datasheet(tmp_path / "five", "--from", write_log(tmp_path / "five.csv", long)) == 0
-    told = said(capsys.readouterr().out)
-    assert "flips invalid repeats claude" in told  # no column is lost beside long names
-    assert "kappa of 10 pairs of judges by position, call by call: 1.00 to 1.00; the page has each" in told
+    many = "kappa of 10 pairs of judges by position, call by call: 1.00 to 1.00; the page has each"
+    assert re.search(f"flips invalid repeats claude.*{many}", said(capsys.readouterr().out))  # no column is lost
 
 
 def test_rows_of_a_log_are_chosen_and_mapped(tmp_path):
