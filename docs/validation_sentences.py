@@ -18,6 +18,7 @@ SENTENCES = Path(__file__).resolve().parents[1] / "tests" / "claims" / "sentence
 COLUMNS = ("part", "sentences", "compare", "found", "right", "marks")
 UNSEEN: Mapping[str, tuple[float, float]] = {
     "2": (0.902, 0.961), "3": (0.805, 0.943), "4": (0.762, 0.970), "5": (0.871, 0.964), "6": (0.921, 1.0),
+    "7": (0.968, 0.989),
 }  # fmt: skip
 """Recall and precision of a part when it was first counted, before any phrase was changed for it."""
 

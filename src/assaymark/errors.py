@@ -83,7 +83,7 @@ class UnknownNameError(AssayError):
         shown = self.known if len(self.known) <= MOST_NAMED else self.known[:_NAMED]
         more = len(self.known) - len(shown)
         listed = ", ".join(shown) + (f" and {more} more" if more else "") if self.known else "none"
-        super().__init__(f"unknown {kind} {name!r}.{hint} Known: {listed}")
+        super().__init__(f"unknown {kind} {name!r:.100}.{hint} Known: {listed}")
 
 
 def check_known(kind: str, options: Collection[str], *names: str) -> None:

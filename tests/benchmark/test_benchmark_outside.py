@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from assaymark import benchmark as bench
 from assaymark.benchmark import Position, equal_start, hold, questions, trade
-from assaymark.engine import Ledger, load_prices
+from assaymark.engine import Ledger
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError
@@ -150,7 +150,8 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path, asked):
     stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
     assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
     text = PLAN.format(questions=asked)
-    (line, *_) = tracks.expect_bench(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
+    models = Models({"python/mine:decide": PythonAgent(by_numbers)}, {})
+    (line, *_) = tracks.expect_bench(RunFolder(tmp_path / "run"), text, "plan", False, models).lines
     assert "3 calls" in line
     assert "1 answered already" in line  # S1, which is the same whatever was answered before
 

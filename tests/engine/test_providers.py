@@ -434,7 +434,7 @@ def test_what_an_api_does_not_have_is_refused_and_nothing_sent(bench, case, aske
         (OPENAI, {"max_tokens": True}, "max_tokens must be a whole number above 0 (got True)"),
         (OPENAI, {"timeout_s": 0}, "timeout_s must be a number of seconds"),
         (OPENAI, {"top_p": "all"}, "top_p must be a number from 0 to 1"),
-        (OPENAI, {"api_key_env": "sk-the key itself"}, "api_key_env must be the name of"),
+        *((OPENAI, {"api_key_env": one}, "api_key_env must be the name of") for one in ("sk-the key itself", "AIzaSy")),
         (OPENAI, {"base_url": "ftp://x"}, "base_url must be http://HOST:PORT/PATH"),
         (OPENAI, {"base_url": f"https://me:{CANARY}@x/v1"}, "not shown: it may hold a secret"),
         (OPENAI, {"baseurl": "none"},

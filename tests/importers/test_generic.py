@@ -63,8 +63,8 @@ def test_jsonl_with_lists_weights_and_packed_bytes():
         "seen": 7, "sure": 0.5, "prompt": "Choose.", "why": "A.", "risks": ["x", "y"], "w_a": 25, "w_b": 0,
     }  # fmt: skip
     given = {"map.toml": (text + '[weights]\nw_a = "A"\nw_b = "B"\n').encode()}
-    for when in (row["at"], 1_777_894_200, "1777894200.0", 1_777_894_200_000):  # seconds and milliseconds since 1970
-        told = gzip.compress(json.dumps(row | {"at": when}).encode())
+    for at in (row["at"], 1_777_894_200, "1777894200.0", 1_777_894_200_000):  # seconds and milliseconds since 1970
+        told = gzip.compress(json.dumps(row | {"at": at}).encode())
         (decision,) = import_generic({**given, "d.jsonl.gz": told}).decisions
         assert decision.decided_at == datetime(2026, 5, 4, 11, 30, tzinfo=UTC)
     assert (decision.record_id, decision.step, decision.replicate) == ("r1/2/alpha/r2", 2, 2)

@@ -12,9 +12,7 @@ CUTOFF = datetime(2026, 3, 2, 9, tzinfo=UTC)
 DECIDED = CUTOFF + timedelta(minutes=5)
 INSTRUMENTS = (
     records.Instrument(id="ENERGY", symbol="XLE", name="Energy Sector", asset_class="equity", group="sector"),
-    records.Instrument(
-        id="GOLD", symbol="IAU", name="Gold Trust", asset_class="commodity", group="metal", aliases=("bullion",)
-    ),
+    records.Instrument("GOLD", "IAU", "Gold Trust", "commodity", group="metal", aliases=("bullion",)),
     records.Instrument(id="BILLS", symbol="BIL", name="Treasury Bills", asset_class="cash_like", group="cash"),
     records.Instrument(id="ALPHABET", symbol="GOOGL", name="Alphabet Inc", aliases=("Google",), group="tech"),
 )

@@ -13,13 +13,10 @@ PRICES = {"Asset A": 100.25, "Asset B": 98.5, "Asset C": 103.75, "Asset D": 99.1
 VOLATILITY = {"Asset A": 0.002, "Asset B": 0.004, "Asset C": 0.006, "Asset D": 0.008}
 HELD = {"Asset A": 300.0, "Asset C": 250.0}
 CONSTRAINTS = (
-    records.Constraint(kind="max_weight", limit=0.35, unit="nav", scope="holding"),
-    records.Constraint(kind="min_cash", limit=0.05, unit="nav"),
-    records.Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
-    records.Constraint(kind="max_orders", limit=3.0, unit="count"),
-    records.Constraint(kind="allow_short", limit=0.0, unit="count"),
-    records.Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
-)
+    records.Constraint("max_weight", 0.35, "nav", scope="holding"), records.Constraint("min_cash", 0.05, "nav"),
+    records.Constraint("max_leverage", 1.2, "multiple"), records.Constraint("max_orders", 3.0, "count"),
+    records.Constraint("allow_short", 0.0, "count"), records.Constraint("fee", 10.0, "bps", scope="order"),
+)  # fmt: skip
 NAV = round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2)
 BOOK = records.Portfolio(currency="USD", cash=42_000.0, nav=NAV, positions=HELD)
 BUY_B = (records.Action(instrument="Asset B", kind="buy", quantity=120.0),)

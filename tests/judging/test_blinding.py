@@ -86,7 +86,6 @@ def test_what_is_replaced_and_what_stays_and_the_audit_says_so():
         # tokens are lettered by first appearance, and one that is in the text already is not given again
         (["Claude", "GPT-5"], [], "GPT 5 and CLAUDE, gpt5", f"{A} and {B}, {A}"),
         (["Claude", "GPT-5"], [], "claude", A), (["alder"], [], f"{A} is not alder", f"{A} is not {B}"),
-        # what follows a name may be another name
         (["GPT", "Codex", "Maverick"], [], "GPT-5.1-codex-max, gpt-maverick", f"{A}-{B}, {A}-[agent C]"),
         # other names change nothing, and names without letters are taken literally
         (["aaron", "alder", "zoe"], [], "I am alder", f"I am {A}"), (["¨"], [], "a ¨ b", "a ¨ b"),

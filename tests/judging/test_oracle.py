@@ -32,13 +32,10 @@ def study(args=""):
     return parse_study(f'name = "made-up"\nseed = 7\n{judge}')
 
 
-def call_of(one, rubric="constraints-1.0", args="", source=None):
+def said(one, rubric="constraints-1.0", args="", source=None):
     contexts = {one.context_id: source or context()}
-    return judging.plan_calls([one], contexts, study(args), judging.load_rubric(rubric))[0].call
-
-
-def said(one, **more):
-    return asyncio.run(judging.ConstraintOracle().complete(call_of(one, **more))).text
+    (call,) = judging.plan_calls([one], contexts, study(args), judging.load_rubric(rubric))
+    return asyncio.run(judging.ConstraintOracle().complete(call.call)).text
 
 
 def graded(one, source=None):

@@ -67,9 +67,7 @@ def test_who_decided_changes_no_byte_of_any_prompt():
 
 
 def agents_called(words):
-    return [
-        records.Agent(id=words[n], family=words[n + 3], model=f"{words[n + 3]}/{words[n + 6]}-8b") for n in range(3)
-    ]
+    return [records.Agent(words[n], words[n + 3], f"{words[n + 3]}/{words[n + 6]}-8b") for n in range(3)]
 
 
 CALLED = ("zelkova", "mango-lab", "aspen", "yew-tree", "beech", "kauri-inc", "walnut", "lime-co", "fig")
@@ -90,9 +88,8 @@ def named_after(agents):
     return made
 
 
-NAMED = named_after(
-    agents_called(("alder", "birch", "cedar", "maple-works", "nut-house", "oak-yard", "acorn", "burr", "cone"))
-)
+GIVEN = ("alder", "birch", "cedar", "maple-works", "nut-house", "oak-yard", "acorn", "burr", "cone")
+NAMED = named_after(agents_called(GIVEN))
 
 
 @settings(max_examples=15, deadline=None)
@@ -268,9 +265,8 @@ def test_a_decision_reads_back_and_a_confidence_that_the_venue_set_is_not_the_ag
         {"option_id": "ENERGY", "decision": "selected", "forecast_low_pct": -2.0, "forecast_high_pct": 4.0},
         {"option_id": "ALPHABET", "decision": "rejected", "forecast_low_pct": -3.0},
     )
-    order = records.Action(
-        instrument="GOLD", kind="buy", quantity=2.0, price=60.5, leverage=1.0, stop=58.0, target=66.0, confidence=0.7
-    )
+    more = {"quantity": 2.0, "price": 60.5, "leverage": 1.0, "stop": 58.0, "target": 66.0, "confidence": 0.7}
+    order = records.Action("GOLD", "buy", **more)
     one = decision(actions=(order, records.Action(instrument="ENERGY", kind="no_trade")), stages={}, confidence=None)
     shown = read(one)
     assert (shown.actions, shown.confidence, shown.values, shown.tables) == (one.actions, None, {}, {})

@@ -119,7 +119,7 @@ def test_levels_are_least_squares_with_jackknife_ends(plain):
     names = [table.agents[k] for k in table.agent]
 
     def levels(column, judges=(0, 1, 2)):
-        return mt.agent_effects(table.stacked[:, list(judges), column].mean(axis=1), names, table.cycle).levels
+        return [*mt.agent_effects(table.stacked[:, list(judges), column].mean(axis=1), names, table.cycle).values()]
 
     for agent, level in zip(AGENTS, levels(0), strict=True):
         m = get(found, "score.effect", dimension="aggregate", agent=agent)

@@ -193,7 +193,7 @@ def test_levels_under_one_judge_are_those_of_a_panel_of_one(halo):
     for k, name in enumerate(NAMES):
         means = [[table.stacked[table.agent == a, j, k].mean() for a in range(4)] for j in range(3)]
         for j, judge in enumerate(table.judges):
-            levels = mt.agent_effects(table.stacked[:, j, k], names, table.cycle).levels
+            levels = [*mt.agent_effects(table.stacked[:, j, k], names, table.cycle).values()]
             for agent, level in zip(AGENTS, levels, strict=True):
                 m = get(found, "single.level", dimension=name, judge=judge, agent=agent)
                 assert (m.value, m.n, m.n_of, m.unit) == (pytest.approx(level), 50, "decisions", "rubric points")

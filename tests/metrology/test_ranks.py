@@ -44,7 +44,7 @@ def by_refitting(scores, agent, cycle, cluster, agents):
         rows = [(k, np.flatnonzero(cluster[cycle] == c)) for k, c in enumerate(draw)]
         chosen = np.concatenate([found for _, found in rows])
         rounds = np.concatenate([1000 * k + cycle[found] for k, found in rows])
-        levels = np.round(mt.agent_effects(scores[chosen], agent[chosen], rounds).levels, 9)
+        levels = np.round([*mt.agent_effects(scores[chosen], agent[chosen], rounds).values()], 9)
         for a in range(agents):
             above, tied = int((levels > levels[a]).sum()), int((levels == levels[a]).sum())
             shares[a, above : above + tied] += 1 / tied

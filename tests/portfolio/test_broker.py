@@ -184,6 +184,8 @@ def test_an_order_is_cut_and_the_rest_is_kept():
     assert [one.quantity for one in settle_day(Account(100.0), [buy("B", 8.0)], BARS, cut).fills] == [4.0]
     odd = settle_day(Account(0.0, {"A": 1.5}), [sell("A", 9.0)], BARS, BrokerRules(excess="cut", fractional=False))
     assert odd.book == Account(75.0, {})
+    used = settle_day(Account(30.0), [buy("A", 9.0), buy("A", 9.0)], BARS, BrokerRules(excess="cut", cost_bps=1))
+    assert ([one.order for one in used.fills], [one.order for one in used.rejections]) == ([0], [0, 1])
 
 
 def test_a_target_moves_to_the_weight_and_then_asks_for_nothing():

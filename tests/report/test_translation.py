@@ -83,6 +83,14 @@ def test_a_translation_has_the_fields_of_its_text():
         assert set(fields[1]) <= set(fields[0]), english
         assert all(fields[0].count(kind) >= max(map(int, re.findall(f"{kind}(\\d)", german)), default=0)
                    for kind in "#§"), english  # fmt: skip
+    copied = (
+        "“A ranks first of the 13 agents on the overall score.” Graded by rule-based stand-ins. (assaymark: B, plan c)"
+    )
+    assert GERMAN.render(copied).startswith(
+        "„A steht auf Rang 1 der 13 Agenten bei der Gesamtwertung.“ Bewertet von regel"
+    )
+    kept = "Whether limits are kept under stress (balanced and conservative)."
+    assert GERMAN(kept) == "Ob Grenzen in der Krise gehalten werden (ausgewogen und vorsichtig)."
 
 
 def test_a_language_that_is_not_there_is_named_with_those_that_are():

@@ -26,13 +26,11 @@ CYCLES = 4
 UNIVERSE = tuple(
     records.Instrument(id=short.upper(), name=f"{short} {rest}", asset_class=kind, aliases=(short,))
     for short, rest, kind in (
-        ("Alder", "Broad Equity", "equity"),
-        ("Briar", "Growth Equity", "equity"),
-        ("Dunlin", "Sovereign Bonds", "bond"),
-        ("Flintrock", "Metals", "commodity"),
+        ("Alder", "Broad Equity", "equity"), ("Briar", "Growth Equity", "equity"),
+        ("Dunlin", "Sovereign Bonds", "bond"), ("Flintrock", "Metals", "commodity"),
         ("Heathfield", "Property", "real_estate"),
     )
-)
+)  # fmt: skip
 RULES = (
     records.Constraint(kind="min_holdings", limit=3.0, unit="count"),
     records.Constraint(kind="max_weight", limit=0.40, unit="nav", scope="holding"),
@@ -79,17 +77,11 @@ def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Gene
         volatility = round(rough * calm * rng.uniform(0.7, 1.4), 4)
         trend = round(mean * calm + volatility * 0.3 * rng.standard_normal(), 4)
         price = round(100 * (1 + trend), 2)
+        values = ("price", price, "price"), ("return_21s", trend, "ratio"), ("volatility_21s", volatility, "ratio")
         facts += [
-            records.Fact(
-                id=f"{one.id}.{field}", instrument=one.id, field=field, value=value, unit=unit, available_at=cutoff,
-                as_of=cutoff, source=_SOURCE,
-            )
-            for field, value, unit in (
-                ("price", price, "price"),
-                ("return_21s", trend, "ratio"),
-                ("volatility_21s", volatility, "ratio"),
-            )
-        ]  # fmt: skip
+            records.Fact(f"{one.id}.{field}", one.id, field, value, unit, cutoff, cutoff, _SOURCE)
+            for field, value, unit in values
+        ]
     return records.Context(
         completeness="complete", cutoff=cutoff, cutoff_source="close of the last bar",
         prompt=f"Choose target weights at the close of {cutoff:%Y-%m-%d}, and say why.", facts=tuple(facts),

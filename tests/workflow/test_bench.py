@@ -424,10 +424,9 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_wi
         assert calls in ran("bench", part, *words, "--dry-run")
     assert "OPENAI_API_KEY" in refused("bench", "qa", *words)
     assert not (tmp_path / "run").exists()
-    named = ("momentum", "equal-weight", "nobody")
-    assert [tracks.resolve(f"reference/{word}") for word in named] == [
-        "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
-    ]  # fmt: skip
+    assert "did you mean reference/portbench-literal?" in refused("bench", "qa", "--model", "reference/solvr", "-n")
+    for word, model in (("momentum", "portbench-momentum"), ("equal-weight", "portbench-stubborn"), ("nobody",) * 2):
+        assert tracks.resolve(f"reference/{word}") == f"reference/{model}"
     text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
     assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
 

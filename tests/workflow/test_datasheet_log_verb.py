@@ -57,9 +57,13 @@ def test_a_log_is_decomposed(tmp_path, ran, capsys):
         assert measured(sheet, name, BASE).state.startswith("not measured: ")
     assert chips(sheet) == [f"{axis}: not measured" for axis in ("vacuum", "equal texts", "target", "strict prompt")]
     assert re.match(r"1 run, \d+ files", ran("report", tmp_path / "run", "--out", tmp_path / "site"))
-    old = tmp_path / "run" / "datasheets" / "north.json"  # no log is the same instrument for its name
+    old = tmp_path / "run" / "datasheets" / "north.json"  # no log is the same judge for its name
     assert datasheet(tmp_path / "new", "--from", tmp_path / "log.csv", "--compare", old) == 0
     assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"
+    long = [(f"claude-3-sonnet-2024022{k}", *row[1:]) for k in range(5) for row in SIMPLE]
+    assert datasheet(tmp_path / "five", "--from", write_log(tmp_path / "five.csv", long)) == 0
+    many = "kappa of 10 pairs of judges by position, call by call: 1.00 to 1.00; the page has each"
+    assert re.search(f"flips invalid repeats claude.*{many}", said(capsys.readouterr().out))  # no column is lost
 
 
 def test_rows_of_a_log_are_chosen_and_mapped(tmp_path):

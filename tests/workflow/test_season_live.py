@@ -9,7 +9,7 @@ import html
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,9 @@ from assaymark.cli import tracks as cli_season
 from assaymark.engine import Ledger, Model
 from assaymark.engine.providers.registry import Models, providers
 from assaymark.importers import EQUAL_WEIGHT
-from assaymark.market import snapshot_from_file, weekdays, write_snapshot
-from assaymark.records import Context
+from assaymark.market import CorporateAction, snapshot_from_file, weekdays, write_snapshot
+from assaymark.portfolio import Account
+from assaymark.records import Action, Context
 from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow import tracks
 
@@ -230,6 +231,22 @@ def test_total_returns_are_those_by_hand_and_of_a_replay_of_the_whole_market(pla
     folder, who = lone(tmp_path, SEASON[-1], live=False)
     tracks.run_season(folder, who, now=evening(SEASON[-1]))
     assert [one.nav for one in rows(folder, tracks.NAVS)] == pytest.approx(by_hand(), rel=1e-9)
+
+
+def test_where_lots_are_traded_a_split_makes_lots_of_lots_only_and_all_of_all(played):
+    locked = tracks.open_season(played.folder)
+    lots = locked.season.model_copy(update={"rules": locked.season.rules.model_copy(update={"fractional": False})})
+    last = next(one for one in Store(played.folder).read(DECISIONS) if one.record_id == f"live-{EVE}-buyer")
+    day = locked.data.clock(lots).day(SPLIT_DAY)
+    for split, held, side, units, expected in (
+        (10.0, 0.0, "buy", 1.5, "fraction"), (1.5, 0.0, "buy", 3.0, 4.0), (0.1, 0.0, "buy", 5.0, "fraction"),
+        (1.5, 3.0, "sell", 1.0, -1.0), (1.5, 3.0, "sell", 3.0, -4.5), (1.5, 1.5, "sell", 1.5, -2.25),
+    ):  # fmt: skip
+        book, ordered = Account(START, {"SPLIT": held}), replace(last, actions=(Action("SPLIT", side, units),))
+        acted = replace(day, actions={"SPLIT": (CorporateAction("SPLIT", SPLIT_DAY, split),)})
+        found = tracks.settle_account(lots, "buyer", book, ordered, acted, {"SPLIT": (1000.0, str(EVE))})
+        traded = [one.quantity for one in found.fills if one.kind == "order"]
+        assert [one.reason for one in found.rejections] + traded == [expected]
 
 
 def test_actions_are_rows_of_their_own_kind_that_add_up_and_are_told_on_the_pages(played):

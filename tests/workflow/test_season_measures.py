@@ -405,6 +405,13 @@ def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
         ("one earned more than equal weight.", "qualified"),
         ("Another agent earned more than equal weight.", "no-claim"),
     ]
+    late = {"one": books("one", own)[3:]}  # what equal weight did before that agent's first day counts for nothing
+    (item,) = (one for one in measured(replace(
+        material, navs=late, baselines={"equal weight": books("equal weight", base)}), judged,
+    ).values() if one.name == "season.excess")  # fmt: skip
+    assert (item.n, item.method.partition(";")[0]) == (21, "mean daily difference from the end of its first day on")
+    assert item.value == pytest.approx(np.mean(np.diff(own[3:]) / own[3:-1] - np.diff(base[3:]) / base[3:-1]))
+    assert item.detail["whole"] == pytest.approx(own[-1] / 100_000 - base[-1] / base[3])
     names = [f"season.excess[agent={name},baseline=equal weight]" for name in ("one", "two")]
     names += [f"season.return[agent={name}]" for name in ("one", "two")]
     for one, two, wanted in (  # a season that is short, a book that is lost

@@ -396,8 +396,8 @@ def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(parsed.outcome)}"
     stated = parsed.gap or next((f"{one:g}" for one in (parsed.margin, parsed.p) if one is not None), "")
-    if mark == "x" and (unread := parsed.unread or (relation.stance != "asserted" and stated)):
-        return "?", f"{_quoted(unread)} was not checked"
+    if mark == "x" and relation.stance != "asserted" and stated:
+        return "?", f"{_quoted(stated)} was not checked"
     if relation.stance != "asserted":
         return mark, reason
     if parsed.significant and mark == "-":
@@ -467,11 +467,11 @@ def _rest(
     sizes.add(run.counts.get("decisions", 0) // max(1, run.counts.get("agents", 1)))
     for match in pattern("counted").finditer(rest):
         known, size = run.counts.get(noun := TABLE["same"][match["noun"].lower()], 0), _size(match["n"])
-        if known == size or (noun in ("decisions", "cycles", "clusters") and size in sizes):
+        if known == size or (noun == "decisions" and size in sizes):
             rest = rest.replace(match[0], " ")
         elif 0 < known < size:
             wrong.append(f"the number differs: {known:,} {match['noun']}")
-    unread += pattern("numeral").findall(rest)
+    unread += [*filter(None, [parsed.unread]), *pattern("numeral").findall(rest)]
     unread += [one[0] for one in pattern("times").finditer(rest) if one["in"] and _size(one["n"]) not in sizes]
     if wrong:
         return "!", wrong[0]

@@ -286,8 +286,8 @@ class Recomputation:
         for pair in dict.fromkeys([*stated, *kappas]):
             label = f"{_describe(item)} between {pair.replace('|', ' and ')}"
             self.compare(label, stated.get(pair), kappas.get(pair))
-        defined = [kappa for kappa in kappas.values() if kappa is not None]
-        return float(np.mean(defined)) if defined and len(defined) == len(kappas) else None
+        known = [kappa for kappa in kappas.values() if kappa is not None]
+        return float(np.mean(known)) if known and len(known) == len(kappas) else None
 
     def _check(self, item: Measurement, again: Mapping[str, Any]) -> Measurement:
         """Compare parts of a measurement with the recomputed ones; return it with those that its tables give."""

@@ -201,7 +201,8 @@ class _SentenceParser:
         self.any_other = re.search(r"\bany\b", sentence, re.I) is not None
         self.scores: dict[str, str] = {}
         self.text = self._mask(sentence)
-        self.rest, self.relations, self.here = self.text, list[Relation](), tuple[str, ...]()
+        self.rest = self.clause = self.text  # what is not read yet, and the clause that is read
+        self.relations, self.here = list[Relation](), tuple[str, ...]()
         self.found = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
         self.subject = before[:1] if pattern("it").match(self.text) else ()
         self.last, self.open = self.subject, bool(pattern("open").search(self.text))
@@ -252,7 +253,7 @@ class _SentenceParser:
         left_open = list[str]()
         for clause, before in clauses:
             self.open, known = everywhere or clause in opens, len(self.relations)
-            self.here = tuple(dict.fromkeys(self._scores(clause)))
+            self.here, self.clause = tuple(dict.fromkeys(self._scores(clause))), clause
             self._clause(clause, before)
             left_open += [clause] if self.open and not everywhere and len(self.relations) == known else []
         for part in [text] if everywhere and not self.relations else left_open:
@@ -271,14 +272,16 @@ class _SentenceParser:
         margin, _, rough = self._size(_patterns("margin"))
         if (asked := pattern("benchmark").search(text) or pattern("people").search(text)) and not self.found["foreign"]:
             self.found["foreign"] = asked[1]
-        names = ("sweeping", "outcome", "factor", "partly")
+        names = ("sweeping", "outcome", "factor", "partly", "scope")
         words = {name: next((match[0] for match in pattern(name).finditer(text)), "") for name in names}
         number, sign_of_p, p = pattern("p_value").search(text), "", None
         if number and number["p"]:
             self._read(*number.span())
             exponent = re.sub(r"^10\^?", "1e", re.sub(r"\s?[x×·*]\s?10\^?", "e", number["p"]))
             p, sign_of_p = float(exponent), number["sign"].lower()
-        unread = number[0] if number and p is None and not number["sign"].isalpha() else words["partly"]
+        unread = (
+            number[0] if number and p is None and not number["sign"].isalpha() else words["partly"] or words["scope"]
+        )
         for match in pattern("no_size").finditer(self.rest):
             self._read(*match.span())
         apart = all(one.scores for one in self.relations)
@@ -484,6 +487,8 @@ class _SentenceParser:
             self._criterion(word)
         elif generic and (match := pattern("foreign").search(middle)):
             self._criterion(match[0])
+        elif generic and not pattern("linked").search(head) and (did := re.search(r"[a-z]+ [a-z]+\s*$", head)):
+            self._criterion(did[0])  # "understands markets better than"
         down = pattern("down_amount").match(word)
         self._add("above", *((right, left) if down else (left, right)), head)
         return cue.end() + end
@@ -559,15 +564,10 @@ class _SentenceParser:
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         context = re.split(rf",\s|{_G}", head)[-1][-60:]
-        if (
-            self.any_other and {_ALL} & {*left, *right} and pattern("negation").search(context)
-        ):  # "not worse than any other"
-            left, right, head, context = right, left, "", ""
-        denied = (
-            pattern("negation").search(context)
-            or pattern("denial").search(head)
-            or any(sign in head for sign in self.neither)
-        )
+        negated = pattern("negation").search(context)
+        if negated and self.any_other and {_ALL} & {*left, *right}:  # "not worse than any other"
+            left, right, head, negated = right, left, "", None
+        denied = negated or pattern("denial").search(head) or self.neither.intersection(self.clause)
         stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):

@@ -100,9 +100,7 @@ def datasheet(
 
         criteria = find_rubric(rubric)
     if dry_run:
-        forecast = workflow.expect_datasheets(
-            folder, judges, workflow.prices_of(models), tasks, seed, strict, pointwise, criteria
-        )
+        forecast = workflow.expect_datasheets(folder, judges, models, tasks, seed, strict, pointwise, criteria)
         opts.emit_forecast(ctx, forecast)
         return
     with working():
@@ -174,7 +172,7 @@ def _add_bench_command(name: str, verb: str, short: str, help: str) -> None:
         folder = RunFolder(out or workflow.default_folder(options))
         text, source = workflow.plan_text(plan, options)
         if dry_run:
-            forecast = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(models))
+            forecast = workflow.expect_bench(folder, text, source, name == "qa", models)
             opts.emit_forecast(ctx, forecast)
             return
         if ledger is not None:

@@ -49,12 +49,6 @@ class Bars:
         return Bars(self.instrument, *(column[rows] for column in columns))
 
 
-def day_generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
-    """Return the random generator of one instrument and day: Philox, keyed by a hash of seed, instrument and day."""
-    key = hashlib.sha256(f"{seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
-
-
 def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> Bars:
     """Draw one-minute bars that start at the day's open, end at its close, and span exactly its high and low."""
     row = int(np.searchsorted(market.days, day))
@@ -70,7 +64,9 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
         raise InputError("minutes", [f"{instrument} has no bar on {day}"])
     whole_day = market.listings[column].asset_class == "CR"
     n = 1440 if whole_day else SESSION
-    rng = day_generator(market.seed, instrument, day)
+    # the generator of one instrument and day: Philox, keyed by a hash of seed, instrument and day
+    key = hashlib.sha256(f"{market.seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
+    rng = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
     # A random walk pinned at both ends, of about the day's range, reflected at its edges to stay inside.
     span = float(np.log(top / bottom))

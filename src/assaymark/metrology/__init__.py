@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         OrderAnalysis, OrderPlan, OrderTests, PublishedOrders, ScaleInfo, attainable_equalities, dimensions_claimed,
         equivalence_p, order_analysis, publish_orders, rank_intervals, shaffer, shaffer_pooled, stability_state, tiers,
     )  # fmt: skip
-    from assaymark.metrology.panel import AgentEffects, agent_effects
+    from assaymark.metrology.panel import agent_effects
     from assaymark.metrology.probes import (
         ORACLE_DIMENSION, ProbePlan, anchor_measurements, cluster_gap, contamination_measurements, contested,
         effective_judges, error_correlation, known_measurements, oracle_measurements, probe_measurements, stratified,
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
 
 __all__ = [
-    "ORACLE_DIMENSION", "AgentBehaviour", "AgentEffects", "AlphaReport", "AnchorContrast", "CallCounts",
+    "ORACLE_DIMENSION", "AgentBehaviour", "AlphaReport", "AnchorContrast", "CallCounts",
     "CellAgreement", "CellShift", "Comparisons", "Components", "Composer", "Contrast", "ControlCell", "DStudy",
     "Decomposition", "Discriminant", "DistinctDimension", "Estimate", "Grades", "Icc", "Interval", "JudgeAgainstHumans",
     "Labels", "LengthAdjusted", "LengthRecused", "ModeratedContrasts", "NotStreamableError", "OrderAnalysis",

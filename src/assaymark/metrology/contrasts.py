@@ -381,7 +381,7 @@ def pair_differences(tables: Floats) -> Floats:
 def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
     """Compute mean, sample variance (0 below two clusters) and count of each pair's cluster values [..., G, pairs]."""
     holes = np.isnan(differences)
-    if holes.any():
+    if holes.any() or not len(differences):  # no mean of no clusters
         if differences.ndim > 2:
             checks.fail("table_contrasts", "tables", "many studies at once need complete tables")
         counts = np.count_nonzero(~holes, axis=0)

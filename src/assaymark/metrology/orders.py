@@ -303,7 +303,7 @@ class PairTests:
         """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
         # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
         (g, *shape), clusters = gaps.means.shape, np.asarray((gaps.cycles > 0).sum(axis=0))
-        moments = difference_moments(gaps.means.reshape(g, -1))
+        moments = difference_moments(gaps.means.reshape(g, math.prod(shape)))
         difference, variance = (np.reshape(values, shape) for values in (snap_to_zero(moments[0]), moments[1]))
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)

@@ -51,36 +51,21 @@ Parts = tuple[Floats, Floats, Floats, Floats]
 cycles [G, A], both divided among the agents of each cycle."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEffects:
-    """Each agent's least-squares level, raw mean, and number of decisions."""
-
-    agents: tuple[Any, ...]
-    levels: tuple[float, ...]
-    raw_means: tuple[float, ...]
-    decisions: tuple[int, ...]
-    cycles: int
-
-
 def agent_effects(
     scores: ArrayLike, agents: Sequence[Any] | NDArray[Any], cycles: Sequence[Any] | NDArray[Any]
-) -> AgentEffects:
-    """Compute least-squares agent levels, adjusted for cycle effects."""
+) -> dict[Any, float]:
+    """Compute each agent's least-squares level, adjusted for cycle effects."""
     values = checks.finite("agent_effects", "scores", scores)
     names, agent_codes = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
     design = Design.of(values[:, None], agent_codes, when, np.zeros(len(rounds), dtype=np.int64), len(names))
-    levels = design.levels(np.ones((1, 1)))[0]
+    levels = design.levels(np.ones((1, 1)))[0, :, 0]
     if np.isnan(levels).any():
         raise NotMeasurableError(
             f"the agents form {len(design.groups())} groups without common cycles "
             f"({'; '.join(', '.join(str(names[a]) for a in group) for group in design.groups())}): no common level"
         )
-    counts = design.counts.sum(axis=1)
-    raw = design.totals.sum(axis=1)[:, 0] / counts
-    return AgentEffects(
-        names, tuple(levels[:, 0].tolist()), tuple(raw.tolist()), tuple(int(k) for k in counts), len(rounds)
-    )
+    return dict(zip(names, levels.tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
     absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
     if absent:
         raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
-    columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
+    columns = ([*agent_effects(column, table.agent, table.cycle).values()] for column in table.scores.mean(axis=1).T)
     levels = np.clip(np.array(list(columns)).T, *scale).tolist()
     counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
     composers = tuple(

@@ -74,6 +74,10 @@ class BrokerRules:
         if problems:
             raise InputError("broker", problems)
 
+    def whole(self, units: float) -> float:
+        """Round ``units`` towards zero to a multiple of the lot, unless fractions are allowed."""
+        return units if self.fractional else math.trunc(units / self.lot * (1 + SLACK)) * self.lot
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -273,10 +277,10 @@ class _DaySettler:
         if not abs(size) < math.inf:
             raise _Unfillable("bad-quantity", "is more than can be counted")
         if order.side == "target":
-            return self._whole(size - units) if size else -units
+            return self.rules.whole(size - units) if size else -units
         if order.weight is not None:
             # a weight is seldom a whole number of lots; it requests the whole lots within it
-            size = self._whole(size)
+            size = self.rules.whole(size)
             if not size:
                 raise _Unfillable("fraction", f"is less than one lot of {self.rules.lot:g} units")
         return size if order.side in ("buy", "cover") else -size
@@ -291,13 +295,15 @@ class _DaySettler:
         if order.side == "sell" and units <= 0:
             raise _Unfillable("not-held", "nothing of it is held", asked)
         closes = math.isclose(asked, -units, rel_tol=SLACK) and units != 0
-        if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
+        if not closes and not math.isclose(asked, self.rules.whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
             raise _Unfillable("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
         allowed, refusal = asked, None
         for limit, reason, text in self._limits(order, asked, price, units):
             if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
                 refusal = refusal or (reason, text)
-                allowed = limit if limit == -units else self._whole(limit)
+                # what rounding leaves of a limit that is used up is nothing
+                left = 0.0 if abs(limit) * price <= SLACK * abs(self.nav_before) else self.rules.whole(limit)
+                allowed = limit if limit == -units else left
             elif abs(allowed) > abs(limit):
                 allowed = limit
         return allowed, refusal
@@ -330,11 +336,6 @@ class _DaySettler:
         text = f"allowed is {self.rules.max_exposure:.2f} times NAV in all positions together"
         limits.append((room(self.rules.max_exposure, others), "beyond-exposure", text))
         return limits
-
-    def _whole(self, units: float) -> float:
-        """Round ``units`` towards zero to a multiple of the lot, unless fractions are allowed."""
-        lot = self.rules.lot
-        return units if self.rules.fractional else math.trunc(units / lot * (1 + SLACK)) * lot
 
 
 CheckKind = Literal["fill", "cash", "position", "nav"]

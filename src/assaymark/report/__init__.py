@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         SiteEntry, benchmark_entry, judges_entry, season_entry, study_entry, menu, render_site_index, site_of,
     )  # fmt: skip
     from assaymark.report.study.pages import each_page, study_measurements, render_pages, study_frame
-    from assaymark.report.terminal import terminal_summary
+    from assaymark.report.terminal import datasheet_summary, terminal_summary
     from assaymark.report.text import interval, text_width
     from assaymark.report.translation import in_language
     from assaymark.text import money

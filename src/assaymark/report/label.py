@@ -92,10 +92,10 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     pieces, files = list[LabelCycle](), {}
     for material, texts in sheet.cycles:
         shared = _size((material, ()))
-        if (size := shared + max(map(_text_size, texts))) > room:
+        if (size := shared + max(_size(((), (text,))) for text in texts)) > room:
             text = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
             raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{text} (without --file)")])
-        pieces += [(material, some) for some in paginate(texts, room - shared, _text_size)]
+        pieces += [(material, some) for some in paginate(texts, room - shared, lambda text: _size(((), (text,))))]
     parts = paginate(pieces, room, _size)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
@@ -106,7 +106,3 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
 def _size(cycle: LabelCycle) -> int:
     """Bytes that a cycle takes on a page."""
     return len(script_data(canonical_json(_cycle(cycle))).encode()) + 1
-
-
-def _text_size(text: LabelText) -> int:
-    return _size(((), (text,)))

@@ -279,5 +279,5 @@ def fact_check_pages(rows: Sequence[PageRow]) -> Iterator[Page]:
         table = Table(columns, part, frozenset({3}), "", stacked=True, id="ledger-rows", search="this page",
                       filters=row_filters([row.key for row in part], titles))  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
-        yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
+        yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts", styles=STYLES,
                    up=Linked("Fact check", "fact-check.html"))  # fmt: skip

@@ -167,8 +167,8 @@ _TRUTH: Final[_Columns] = tuple(
 _KAPPAS: Final = {
     "between.kappa_content": "by content, orders averaged", "between.kappa": "by position, call by call",
 }  # fmt: skip
-_PAIRS, _NAME = 6, 19
-"""Most pairs of judges that are listed, and the width for a judge's name that 80 columns leave."""
+_PAIRS, _WIDTH = 6, 80
+"""Most pairs of judges that are listed, and the width from which the heads of columns are broken."""
 _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
@@ -180,9 +180,11 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     # One row for each judge with a measurement of the name ``head`` (empty: each judge).
     for columns, head in wanted if log else [(_RUN, "dark_current"), (_POINTS, "point.slope")]:
         table = Table(box=None, pad_edge=False, title_justify="left")
-        table.add_column("Judge", overflow="fold", min_width=min(max(len(sheet.judge) for sheet in sheets), _NAME))
+        table.add_column("Judge", overflow="fold")
+        width = max(len(sheet.judge) for sheet in sheets) + sum(2 + len(title) for title, _, _ in columns)
         for title, _, _ in columns:
-            table.add_column(title, justify="right", min_width=max(map(len, title.split())))
+            broken = title.replace(" ", "\n") if width > _WIDTH else title
+            table.add_column(broken, justify="right", min_width=max(map(len, title.split())))
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
@@ -202,7 +204,10 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
         for sheet in (sheet for sheet in sheets if sheet.sketch):
-            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(chip_words(chip)[0] for chip in sheet.sketch)}"))
+            words = [chip_words(chip)[0] for chip in sheet.sketch]
+            if lost := sheet.calls.get("invalid", 0):
+                words.append(f"{lost:,} of {sheet.calls['all']:,} replies could not be used")
+            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(words)}"))
     for name, base in _KAPPAS.items():
         pairs = [item for item in agreement if item.name == name]
         values = [item.value for item in pairs if item.value is not None]

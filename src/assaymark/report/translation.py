@@ -101,7 +101,7 @@ class Translation:
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
         if re.fullmatch(_NAMES, plain):
-            return plain.replace(" and ", " und ")
+            return self._listed(plain)
         for cut, between in _PARTS:
             pieces = re.split(cut, plain)
             if len(pieces) > 1 and None not in (translated := [self(piece) for piece in pieces]):
@@ -136,10 +136,13 @@ class Translation:
             value = named[kind][int(at) - 1] if at else next(queues[kind])
             if kind == "#":
                 return _comma(value)
-            parts = re.split("(, | and | or )", _SHARE.sub(lambda share: _comma(share[0]), value))
-            return self(value) or "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
+            return self(value) or self._listed(_SHARE.sub(lambda share: _comma(share[0]), value))
 
         return _FIELD.sub(fill, translated)
+
+    def _listed(self, names: str) -> str:
+        parts = re.split("(, | and | or )", names)
+        return "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
 
     def render(self, text: str) -> str:
         """A translated text with its surrounding space; sentences that the table does not have stay English."""

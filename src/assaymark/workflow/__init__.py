@@ -77,9 +77,8 @@ if TYPE_CHECKING:
         SCORES, VERDICTS, Store, RecordTable, RecordTable as Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark import (
-        bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
+        bench_pipeline, bench_qa, bench_report, default_folder, expect_bench, plan_text, write_set,
     )  # fmt: skip
-    from assaymark.workflow.tracks.benchmark_plan import expect_bench
     from assaymark.workflow.tracks.datasheet import (
         MadeSheets, datasheet_report, judges_of, log_map, measure_judges, measure_log, tested_by,
     )  # fmt: skip

@@ -394,8 +394,8 @@ class Canaries:
                 except Rejected as exc:
                     missed = isinstance(exc, NotJson)
             if missed:
-                begins = calling.first_line(reply.text)
-                problem = f"wrote no JSON object where one is asked for; its reply begins {begins}"
+                shown = f"begins {calling.first_line(reply.text)}" if reply.text.strip() else "is empty"
+                problem = f"wrote no JSON object where one is asked for; its reply {shown}"
                 self.problems.append(f"{call.model}: {problem}")
             else:
                 self.kept[key] = call, reply

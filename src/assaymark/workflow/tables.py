@@ -204,12 +204,12 @@ VERDICTS: Final = RecordTable(
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("contexts", "decisions", "outcomes"),
-        "assaymark import, from the same files, assaymark run, for a study, or assaymark season run, for a season",
+        "assaymark import (from the same files), assaymark run (for a study) or assaymark season run (for a season)",
     ),
     "cycles": "assaymark run, with the same study",
     **dict.fromkeys(
         ("fills", "rejections", "navs", "times", "baselines", "checks"),
-        "assaymark season run (its journal holds them), or assaymark season init, for imported records",
+        "assaymark season run (its journal holds them), or assaymark season init (for imported records)",
     ),
     **dict.fromkeys(("grades", "guesses", "replaced"), "assaymark season judge (no reply is asked for twice)"),
     **dict.fromkeys(("human", "labels"), "assaymark import human, from the same file"),

@@ -23,7 +23,7 @@ from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.records import Decision
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow import study_calls
-from assaymark.workflow.ask import Forecast, forecast, name_ledger
+from assaymark.workflow.ask import Forecast, forecast, name_ledger, prices_of
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.lock import (
     Locked,
@@ -135,11 +135,13 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 
 def expect_datasheets(
-    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
-    pointwise: bool, rubric: Rubric,
+    folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], tasks: Path | None, seed: int,
+    strict: bool, pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """Estimate the calls and the cost of `assaymark datasheet`."""
-    return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
+    sheets_of.require_judges(judges, models, rubric)
+    calls = _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)
+    return forecast({"datasheets": calls}, folder, prices_of(models))
 
 
 def _planned_stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:

@@ -25,8 +25,7 @@ def test_a_clear_misstatement_of_one_cell_is_contradicted_and_a_partial_context_
 
 NOT_ACCUSED = {
     "no subject": "5d return was 4.9%", "two subjects": "GOLD and SMH 5d return 4.9%", "no field": "GOLD 4.9% over 5d",
-    "another owner": "GOLD: SMH 5d return 4.9%", "no horizon": "GOLD return 4.9%",
-    "another unit": "GOLD 5d return $4.90",
+    "another owner": "GOLD: SMH 5d return 4.9%", "no horizon": "GOLD return 4.9%", "dollars": "GOLD 5d return $4.90",
     "horizon without a cell": "GOLD return over 63d 4.9%", "a hedge": "GOLD 5d return of roughly 4.9%",
     "a forecast": "GOLD 5d return could be 4.9%", "a threshold": "GOLD 5d return above 4.9%",
     "a comparison": "GOLD 5d return beat by 4.9%", "two numbers in the clause": "GOLD 5d return 4.9% 5.9%",

@@ -32,13 +32,11 @@ SAID = {
         "Brent settled at $91.01"),
     ("supported", "free-fact-in-sentence"): ("Crude slipped, closing the day near $91.01 again",),
     # what cannot be checked says why
-    # a threshold or a possibility agrees with a cell or a difference by chance
     ("not_found", "threshold"): (
         "exit if GOLD falls more than 3.1%", "exit if Brent falls below $85.5", "VIX >19.5", "GOLD may fall by 6.5%",
         "Invalidation: SMH -5.5% breakdown", "Invalidation: SMH underperforms SPY by 6.7% in 5d"),
     ("not_found", "bare-integer"): ("11 reasons",), ("not_found", "unmatched"): ("up 77.7%", "IAU is up 3%"),
-    # the figure of another horizon is there, but it is not the one that the text names
-    ("in_context", "row-other-horizon"): ("GOLD 21d return +3.12%",),
+    ("in_context", "row-other-horizon"): ("GOLD 21d return +3.12%",),  # there, but not what the text names
     # differences and sums of visible facts
     ("derivable", "difference-of-rows"): (
         "EWY outperformed SPY by 11.48 percentage points in 5d", "SMH beats IAU by 21.54% over 21d",

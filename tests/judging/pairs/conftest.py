@@ -23,7 +23,11 @@ def pairs(tasks):
 @pytest.fixture(scope="session")
 def many(tasks):
     """The pairs of sixty tasks: enough to see a planted share."""
-    return judge_pairs.build_stimuli(judge_pairs.repeated_tasks(tasks, 60), 11)
+
+    def case(task, n):
+        return task.model_copy(update={"name": f"{task.name}-{n}", "question": f"{task.question} (Case {n}.)"})
+
+    return judge_pairs.build_stimuli([case(task, n) for n in range(6) for task in tasks], 11)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 
@@ -56,12 +55,6 @@ def test_the_shipped_tasks_are_ten_different_situations_whose_sentences_do_what_
             for earned, texts in ((0.0, (item.neutral,)), (0.5, (item.partly,)), (1.0, item.met)):
                 expected = tuple(earned if at == other else 0.0 for other in range(5))
                 assert {judge_pairs.marks(text, one.names) for text in texts} == {expected}
-    found = judge_pairs.repeated_tasks(tasks, 35)  # tasks with other numbers
-    assert len({one.name for one in found}) == 35
-    assert calls.task_problems(found) == []
-    first, later = found[0].requirements[0].met[0], found[30].requirements[0].met[0]
-    assert first != later
-    assert re.sub(r"\d", "#", first) == re.sub(r"\d", "#", later)
 
 
 @pytest.mark.parametrize(("changed", "where", "what"), [

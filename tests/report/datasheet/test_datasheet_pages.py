@@ -22,7 +22,7 @@ from assaymark.errors import InputError
 from assaymark.metrology import datasheet
 from assaymark.records import PairCall
 from assaymark.report import datasheet as sheet_pages
-from assaymark.report import render_comparison, render_datasheet
+from assaymark.report import datasheet_summary, render_comparison, render_datasheet
 
 ALL = ("quay", "north", "strand", "clean", "log", "one_order_log", "empty", "hostile")
 KB = 1000
@@ -277,22 +277,22 @@ def test_the_comparison_has_values_intervals_and_kappas():
         "north-j and quay-j the position, call by call 0.410 0.300 to 0.520 1,020 common calls" in text
     )
     assert "not measured: strict arm was not run" in text
-    without = words(render_comparison((sheets.quay(), sheets.north()))[sheet_pages.COMPARISON])
-    assert "Do they prefer the same texts?" not in without
+    alone = render_comparison((sheets.quay(), sheets.north()))[sheet_pages.COMPARISON]
+    assert "Do they prefer the same texts?" not in words(alone)
 
 
 def test_one_judge_without_numbers_does_not_hide_the_others_and_one_without_usable_pairs_is_not_drawn():
     text = render_comparison((sheets.empty("a-empty"), sheets.quay(), sheets.log("b-log")))[sheet_pages.COMPARISON]
     assert len(re.findall(r'<p class="gone">', text)) == 0
-    drawn = re.findall(r"<desc[^>]*>(.*?)</desc>", text)
-    assert len(drawn) == 10
-    assert all("quay-j:" in desc for desc in drawn)
+    assert ["quay-j:" in drawn for drawn in re.findall(r"<desc[^>]*>(.*?)</desc>", text)] == [True] * 10
     lost = sheets.sheet("lost-j", sheets.decomposition("lost-j", (0, 0, 0, 20, 0)))  # drawn, it would look unbiased
     kappa = replace(sheets.kappa("lost-j", "quay-j"), state="not measured: no common call", **GONE)
     text = words(render_comparison((sheets.quay(), lost), (kappa,))[sheet_pages.COMPARISON])
     assert "20 to 60 pairs of equal texts, each in both orders." in text
     assert "Not drawn, because no pair has two usable replies: lost-j." in text
     assert "the position, call by call not measured none 1,020 common calls no common call" in text
+    lines = map(str, datasheet_summary([sheets.quay()], ()).renderables)
+    assert any(line.endswith("; 2 of 860 replies could not be used") for line in lines)
 
 
 def test_judges_on_different_texts_are_warned_about():

@@ -12,7 +12,6 @@ from browsing import write_pages
 from made_season import made_season, pages
 
 from assaymark.report import charts, portbench
-from assaymark.report import season as season_pages
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +38,7 @@ def paths(run=SEASON, agent="Alder"):
     baselines = sorted(
         (one for one in run.paths if one.baseline), key=lambda one: (one.name not in portbench.EQUAL_WEIGHT, one.name)
     )
-    return [season_pages.nav_on_days(one, own.days) for one in (own, *baselines)]
+    return [one.on(own.days) for one in (own, *baselines)]
 
 
 def told(nav, first: int, last: int) -> tuple[float, float]:

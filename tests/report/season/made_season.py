@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import TypeVar
 
@@ -24,7 +24,6 @@ from assaymark.workflow import tracks
 
 Spec = TypeVar("Spec", AgentSpec, JudgeSpec)
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
-FIRST_DAY = date(2026, 1, 5)
 BASELINES = (("equal weight", 0.05), ("60/40", 0.039), ("cash", 0.009))
 UNIVERSE = ("NVX", "ORL", "QAD", "SPY", "TLT")
 CAST = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel")
@@ -56,7 +55,8 @@ def made_season(
     drawn at random. One judge gives a season without a panel: no order is supported."""
     rng = np.random.default_rng(seed)
     scoring = load_scoring("v0.3" if judges == 1 else "v0.4")
-    cast, panel, dates = [_agent(at) for at in range(agents)], [_judge(at) for at in range(judges)], _dates(days)
+    cast, panel = [_agent(at) for at in range(agents)], [_judge(at) for at in range(judges)]
+    dates = tuple(map(str, np.busday_offset("2026-01-05", np.arange(days))))
     grades = [_grade(one, judge, at, scoring, rng, hostile) for one in cast for at, judge in enumerate(panel)]
     floor = NoiseFloor(1.2, 9, 10, 1, "ok")
     contestants = [
@@ -136,16 +136,6 @@ def _agent(at: int) -> AgentSpec:
 def _judge(at: int) -> JudgeSpec:
     family = (*dict.fromkeys(FAMILIES), *(f"House {n}" for n in range(1, 9)))[at]
     return JudgeSpec(name=f"{family}-J", family=family, model=f"made/{family.lower()}-judge")
-
-
-def _dates(days: int) -> tuple[str, ...]:
-    found: list[str] = []
-    day = FIRST_DAY
-    while len(found) < days:
-        if day.weekday() < 5:
-            found.append(day.isoformat())
-        day += timedelta(days=1)
-    return tuple(found)
 
 
 # --- what was graded --------------------------------------------------------------------------------------------------

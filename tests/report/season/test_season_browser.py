@@ -17,6 +17,9 @@ UNNAMED = """() => [...document.querySelectorAll('.season tbody tr:not(.base) td
 BORDERS = """() => ['.qualified .claims', '.no-claim .claims', '.headline .claims']
   .map(s => getComputedStyle(document.querySelector(s)).borderLeftStyle)"""
 
+COVERED = """() => [...document.querySelectorAll('.keys .j99')]
+  .filter(e => e.getBoundingClientRect().bottom > e.parentElement.getBoundingClientRect().bottom + 8).length"""
+
 
 @pytest.fixture(scope="module")
 def folder(once) -> Path:
@@ -52,6 +55,9 @@ def test_the_switch_leads_to_the_same_page_and_back_and_filters_and_copies_speak
 def test_the_first_page_names_its_numbers_on_a_phone_keeps_shapes_without_colours(visit):
     page = visit("eight/index.html", 390)
     assert page.evaluate(UNNAMED) == 0
+    page.show("eight/de/agents/Birch.html")
+    assert page.evaluate(COVERED) == 0  # a hint of two lines has room for both
+    page.show("eight/index.html")
     page.emulate_media(forced_colors="active")
     assert page.evaluate(BORDERS) == ["double", "dashed", "solid"]
     page.show("eight/claims.html")

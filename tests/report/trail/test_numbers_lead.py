@@ -57,7 +57,7 @@ def test_a_number_leads_to_the_row_that_has_it(page):
     ("agreement", "single", {"Two judges alone, rank correlation", "One judge alone, significant differences"}),
     ("plan", "panel", {"Invalid replies"}),
     ("stability", "explanations", {
-        "Extra points for agents of a judge’s own family", "Autocorrelation of clusters in time, lag 1",
+        "Extra points for agents of a judge’s own family", "Autocorrelation of neighbouring clusters in time",
         "Correlation of a dimension with the overall impression",
     }),
     ("agents", "ranks", {"Resampled ranks of an agent"}),

@@ -29,7 +29,7 @@ TIMEOUT_S: Final = 600.0
 _LONGEST_TIMEOUT_S: Final = 3600.0
 _MOST_TOKENS: Final = 10**12
 _SHORTEST_KEY: Final = 8
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(r"(?!AIza)[A-Za-z_][A-Za-z0-9_]*")  # the exception is a key of Google's, not a name
 _KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
 USABLE: Final = f"at least {_SHORTEST_KEY} visible ASCII characters without spaces"
 """The form of a key or token."""

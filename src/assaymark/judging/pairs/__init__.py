@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from assaymark.judging.pairs.calls import (
         GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPair, Requirement, Stimulus, Task, check,
         finance_tasks, load_tasks, marks, pair_call, pair_form, pair_prompt_hashes, plan_pair_calls,
-        repeated_tasks,
     )  # fmt: skip
     from assaymark.judging.pairs.reference import (
         PLANTED_PAIRS, pair_argument_problems, planted_values, reference_pair_judges,
@@ -30,7 +29,7 @@ __all__ = [
     "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "PlannedPair", "PointStimulus",
     "Requirement", "Stimulus", "Task", "build_stimuli", "check", "finance_tasks", "load_tasks", "manifest_of", "marks",
     "pair_argument_problems", "pair_call", "pair_form", "pair_prompt_hashes", "plan_pair_calls", "planted_values",
-    "point_records", "point_stimuli", "reference_pair_judges", "repeated_tasks", "stimuli_json",
+    "point_records", "point_stimuli", "reference_pair_judges", "stimuli_json",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -90,7 +90,6 @@ SHORTEST, LONGEST = 0.6, 1.6
 """Minimum and maximum length of a requirement's other sentences, as a multiple of the words in its first wording."""
 
 _Line = Annotated[str, Field(min_length=1, max_length=400, pattern=r"^\S(?:[^\x00-\x1f]*\S)?$")]
-_DIGIT = re.compile(r"(\d)(?!\d)")
 
 
 class Requirement(Frozen):
@@ -189,26 +188,6 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for need in task.requirements:
             problems += [Problem(f"task {task.name}, {need.name}", text) for text in wording(task, need)]
     return problems
-
-
-def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
-    """Make ``count`` tasks by repeating the given ones, with other numbers in the wordings of each repetition."""
-
-    def turned(sentence: str, turn: int) -> str:
-        return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
-
-    repeats = []
-    for at in range(count):
-        turn, task = at // len(tasks), tasks[at % len(tasks)]
-        if turn:
-            requirements = tuple(
-                requirement.model_copy(update={"met": tuple(turned(sentence, turn) for sentence in requirement.met)})
-                for requirement in task.requirements
-            )
-            changed = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"}
-            task = task.model_copy(update={**changed, "requirements": requirements})
-        repeats.append(task)
-    return tuple(repeats)
 
 
 Order = Literal["uv", "vu"]

@@ -156,7 +156,7 @@ def scale_use(
 
     def cell(x: float, base: float, width: float, shares: Shares) -> list[canvas.Element]:
         if shares is None:
-            return [label(x, base - 4, "no marks", "tk")]
+            return [label(x, base - 4, fit("no marks", width, 12), "tk")]
         slot, top = width / len(shares), max(range(len(shares)), key=lambda at: shares[at])
         # One path for all bars of a cell keeps the page small.
         bars = "".join(

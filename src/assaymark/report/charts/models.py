@@ -299,7 +299,7 @@ def _stressed(
         spots += [(x, y - 10, "middle"), (x, y + 20, "middle"), (x + 14, y - 8, "start"), (x - 14, y - 8, "end")]
         for turn in (sign * step for step in range(1, 9) for sign in (-1, 1)):
             shift = 4 + turn * 14
-            spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end")]
+            spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end"), (x - 14, y + shift, "end")]
             spots.append((x, y + shift + (6 if turn > 0 else -6), "middle"))
         requests.append(((names[len(requests)],), spots))
     places = c.place_labels(requests, occupied, inside)

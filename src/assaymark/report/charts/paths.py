@@ -185,7 +185,8 @@ def _values_on(
     # A name that does not fit beside its return is set above it, if there is room for all.
     two = {k for k in order if text_width(f"{lines[k][0]} {lines[k][2]}", 13) > room}
     two = two if _LINE * (len(order) + len(two)) <= bottom else set()
-    places = c.spread_labels([heights[k] for k in order], [_LINE * (1 + (k in two)) for k in order], bottom)
+    pitch = min(_LINE, bottom / len(order))  # many names stand closer
+    places = c.spread_labels([heights[k] for k in order], [pitch * (1 + (k in two)) for k in order], bottom)
     beside = 0.0 if two else max(text_width(f" {end}", 13) for _, _, end, *_ in lines)
     # An ellipsis is wider than the width estimated for other characters.
     names = shortened([name for name, *_ in lines], room - beside, 13)

@@ -10,7 +10,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.records.answers import SeasonRecord, SeasonProvenance, record_places, season_record_pages
-    from assaymark.report.season.decisions import nav_on_days, order_texts, reply_problem
+    from assaymark.report.season.decisions import order_texts, reply_problem
     from assaymark.report.season.feeds import preview_name, verdict_records
     from assaymark.report.season.index import (
         ROWS, AgentIndex, Language, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRun,

@@ -124,7 +124,7 @@ def _returns(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     if account is None:
         return b.Section("earned", title, index.say("earned.no_path")), ""
     words, (account_path, *others) = index.words, d.account_paths(index.season, index.agent.name)
-    navs = [d.nav_on_days(path, account_path.days) for path in (account_path, *others)]
+    navs = [path.on(account_path.days) for path in (account_path, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
         lead = index.say("earned.answer_alone", len(account_path.days), own=gains[0])

@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from assaymark.agents.llm import REJECTED, is_unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.records import Action
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import WIDE, paths_text
-from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, drawdowns, nav_figure
+from assaymark.report.charts.paths import NavLine, Role, brush_of, drawdowns, nav_figure
 from assaymark.report.page import by_file
 from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_row_name
@@ -384,15 +382,6 @@ DRAWN: Final = 8
 _HELD, _LATEST = 3, 5
 
 
-def nav_on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
-    """The values of a path on the days of another, from the start; on a missing day the last value is kept."""
-    by_day: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
-    values = [path.start]
-    for day in days:
-        values.append(by_day.get(day, values[-1]))
-    return np.array(values)
-
-
 def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
     """The paths of all agents or of one, by name, then equal weight and the other baselines by name."""
     names = [only] if only else index.agents
@@ -413,7 +402,7 @@ def account_figure(
     first = next((path for path in paths if path.baseline), None)
     lines, rows, falling = list[NavLine](), list[tuple[b.Inline, ...]](), list[str]()
     for path in paths:
-        nav, of = nav_on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
+        nav, of = path.on(days), {"baseline" if path.baseline else "agent": path.name}
         fall, gain = drawdowns(nav), float(nav[-1] / nav[0] - 1)
         at, deepest = int(fall.argmin()), float(fall.min())
         role: Role = "first" if path is first and path.name in EQUAL_WEIGHT else "other"

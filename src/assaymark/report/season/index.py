@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import numpy as np
+
 from assaymark.claims.messages import Catalogue, Phrase, Value, english
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
@@ -18,6 +20,7 @@ from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, MeasurementIndex, by_name
+from assaymark.report.charts.paths import Floats
 from assaymark.report.measurements import MeasurementRow, measurement_links, quantities, table_rows
 from assaymark.report.page import by_file, file_stems
 from assaymark.text import NBSP, clean, prose
@@ -32,6 +35,15 @@ class SeasonPath:
     start: float
     days: tuple[str, ...]
     nav: tuple[float, ...]
+
+    def on(self, days: Sequence[str]) -> Floats:
+        """The values before and on these days, each kept until the next; before later days, that of the first."""
+        known = dict(zip(self.days, self.nav, strict=True))
+        before = [known[day] for day in self.days if day <= days[0]] if self.days[:1] < (*days[:1],) else []
+        values = [before[-1] if before else self.start]
+        for day in days:
+            values.append(known.get(day, values[-1]))
+        return np.array(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,7 +320,7 @@ def lowest_to_highest(words: Language, values: Iterable[float]) -> str:
 def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
     words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline)
-    other = next((even for at in EQUAL_WEIGHT if (even := index.path(at, baseline=True)) is not None), None)
+    other = next(filter(None, (index.path(at, baseline=True) for at in EQUAL_WEIGHT)), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = index.get("season.return", **{key: name})
     gain = item.value if known(item) else None
@@ -332,7 +332,8 @@ def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> t
     if path is other:
         versus = b.Styled(words("model.accounts.benchmark"), "un")
     elif other is not None and other.nav:
-        versus = words.number(100 * (path.nav[-1] / path.start - other.nav[-1] / other.start), 1, sign=True)
+        even = other.on(path.days)
+        versus = words.number(100 * float(path.nav[-1] / path.start - even[-1] / even[0]), 1, sign=True)
     deepest = words.percent(float(drawdowns(np.array([path.start, *path.nav])).min()))
     return returned, versus, index.link(index.get("season.drawdown", **{key: name}), deepest)
 

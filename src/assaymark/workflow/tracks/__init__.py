@@ -10,10 +10,10 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark import (
-        bench_pipeline, bench_qa, bench_report, decide_bench, plan_text, resolve,
+        bench_pipeline, bench_qa, bench_report, decide_bench, expect_bench, plan_text, resolve,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_measure import rationale_study
-    from assaymark.workflow.tracks.benchmark_plan import expect_bench, open_bench, texts_of_stages
+    from assaymark.workflow.tracks.benchmark_plan import open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
         MadeSheets, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip

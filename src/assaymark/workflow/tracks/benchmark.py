@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
-from assaymark.benchmark.plan import profile_named
+from assaymark.benchmark.plan import BenchPlan, parse_plan, profile_named
 from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
@@ -35,7 +35,7 @@ from assaymark.report.portbench.index import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import Canaries, calls_of, check_call, print_raised
+from assaymark.workflow.ask import Canaries, Forecast, calls_of, check_call, prices_of, print_raised
 from assaymark.workflow.lock import bench_text, unknown_model
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
@@ -195,24 +195,10 @@ def _lock_plan(
     """Lock a plan after one trial call to each of its models, the first of ``calls``, and one to each judge."""
 
     def ask(bench: LockedBench) -> Canaries:
-        plan, canaries, built_in = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
-        wrong: dict[str, None] = {}
-        for model in (*(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)):
-            problem = unknown_model(model, models)
-            if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
-                # built in, but an agent or judge of studies, which cannot answer a benchmark
-                words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
-                similar = get_close_matches(model.partition("/")[2], words, 1)
-                hint = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
-                choices = f"built-in models that do: {', '.join(sorted(built_in))}{hint}"
-                problem = f"{model} answers nothing of a benchmark; {choices}"
-            if problem:
-                wrong[problem] = None
-        if wrong:
-            raise InputError(source, wrong)
-        if not all(agent.model.startswith("reference/") for agent in plan.models) or not all(
-            judge.model.startswith("reference/") for judge in plan.judges
-        ):
+        plan, canaries = bench.plan, Canaries(models, bench.plan.engine)
+        require_models(plan, source, models)
+        asked = *(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)
+        if not all(model.startswith("reference/") for model in asked):
             rubric = find_rubric(plan.rubric)
             schema = plan_texts(rubric)[f"schema {rubric.version}"]
             canaries.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
@@ -220,6 +206,30 @@ def _lock_plan(
         return canaries
 
     return plans.lock_bench(folder, text, source, now, first=ask)
+
+
+def require_models(plan: BenchPlan, source: str, models: Mapping[str, Model]) -> None:
+    """Raise `InputError` for every model or judge of a plan that no provider has, or that answers no benchmark."""
+    built_in, asked, wrong = reference_benchmark_models(), {one.model for one in plan.models}, dict[str, None]()
+    for model in (*(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)):
+        problem = unknown_model(model, models)
+        if model.startswith("reference/") and model not in built_in and model in asked:
+            # built in, but an agent or judge of studies, which cannot answer a benchmark
+            words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
+            similar = get_close_matches(model.partition("/")[2], words, 1)
+            hint = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
+            choices = f"built-in models that do: {', '.join(sorted(built_in))}{hint}"
+            problem = f"{model} answers nothing of a benchmark; {choices}"
+        if problem:
+            wrong[problem] = None
+    if wrong:
+        raise InputError(source, wrong)
+
+
+def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, models: Mapping[str, Model]) -> Forecast:
+    """Estimate the calls and the cost of a plan's questions, or of its pipeline. Nothing is sent or written."""
+    require_models(parse_plan(text, source), source, models)
+    return plans.forecast_bench(folder, text, source, questions, prices_of(models))
 
 
 def _publish(

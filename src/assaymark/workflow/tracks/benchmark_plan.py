@@ -159,8 +159,8 @@ def inputs_of(data: BenchData) -> dict[str, str]:
     return {"market": market.history.snapshot, "instruments": content_id({"ids": list(market.universe.ids)})}
 
 
-def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
-    """Estimate the calls and the cost of a plan's questions, or of its pipeline. Nothing is sent or written."""
+def forecast_bench(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
+    """Estimate the calls and the cost of a plan's questions, or of its pipeline."""
     runs.require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)

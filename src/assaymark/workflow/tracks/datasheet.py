@@ -137,7 +137,7 @@ def measure_judges(
 ) -> MadeSheets:  # fmt: skip
     """Measure each judge on texts of known difference, and write its datasheet; ``pages`` are left out on request."""
     criteria = tested_by(None) if rubric is None else rubric
-    _require_judges(judges, models, criteria)
+    require_judges(judges, models, criteria)
     _require_own_folder(folder, seed, study)
     loaded = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
     pairs = texts.build_stimuli(loaded, seed)
@@ -209,7 +209,8 @@ def measure_judges(
     return _write_sheets(folder, sheets, earlier, agreement, pages)
 
 
-def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
+def require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
+    """Raise `InputError` for every judge that cannot be asked about pairs, or by the rubric."""
     unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
     if problems := [Problem(name, problem) for name, problem in unknown if problem is not None]:
         raise InputError(f"rubric {rubric.version}", problems)

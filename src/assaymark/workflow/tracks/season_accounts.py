@@ -77,7 +77,7 @@ def settle_account(
     season: Season, agent: str, account: Account, last: Decision | None, day: Day, marks: Marks
 ) -> AccountDay:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
-    most, rules = season.rules.max_orders, season.rules
+    most, whole = season.rules.max_orders, season.rules.broker.whole
     if last is None:
         return settle_orders(season, agent, account, (), day, marks)
     ordered = broker.orders_of(last.actions)
@@ -89,11 +89,12 @@ def settle_account(
     orders = []
     for order in ordered[:most]:  # an order given before a split is converted to units after it
         split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
-        if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
-            lots = order.quantity * split / rules.lot
-            if not rules.fractional and abs(lots) < math.inf:  # whole lots only: drop the fraction
-                lots = float(math.floor(lots * (1 + broker.SLACK)))
-            order = replace(order, quantity=lots * rules.lot)
+        if split != 1.0 and order.quantity is not None:
+            units, held = order.quantity * split, abs(account.positions.get(order.symbol, 0.0))
+            if not math.isclose(order.quantity, held):  # all that is held stays all of it
+                # whole lots lose the fraction that the split makes of them; an order of other units is refused as it is
+                units = whole(units) or units if math.isclose(order.quantity, whole(order.quantity)) else order.quantity
+            order = replace(order, quantity=units)
         orders.append(order)
     settled = settle_orders(season, agent, account, orders, day, marks, last.record_id, refused)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing if is_unanswered(last)]

@@ -226,24 +226,25 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
     for (agent, series), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
         # the mean daily difference, over the days on which both have a value
         base = {nav.day: nav.nav for nav in other if nav.state == "ok"}
-        days = [nav for nav in series if nav.state == "ok" and nav.day in base]
-        excess = partial(
-            measured, "season.excess", {"agent": agent, "baseline": baseline}, count=(len(days), "days")
-        )  # fmt: skip
-        paths = [np.array([capital, *(nav.nav for nav in days)]), np.array([capital, *(base[nav.day] for nav in days)])]
-        if not days or any((path <= 0).any() for path in paths):
+        both = [(nav.nav, base[nav.day]) for nav in series if nav.state == "ok" and nav.day in base]
+        late = bool(both) and series[0].day > other[0].day
+        since = " from the end of its first day on" if late else ""
+        paths = np.array(both if late else [(capital, capital), *both]).T
+        labels, days = {"agent": agent, "baseline": baseline}, paths.shape[1] - 1
+        excess = partial(measured, "season.excess", labels, count=(days, "days"))
+        if not days or (paths <= 0).any():
             yield excess(None, method="", state="its value fell to zero" if days else "no common days")
             continue
         returns, others = (path[1:] / path[:-1] - 1.0 for path in paths)
-        overall = float(paths[0][-1] / capital - paths[1][-1] / capital)
+        overall = float(paths[0][-1] / capital - paths[1][-1] / paths[1][0])
         try:
             gap = daily_excess(returns, others, rng, LEVEL)
         except NotMeasurableError:
-            state = "too few days" if len(days) < 10 else "the difference does not vary"
+            state = "too few days" if days < 10 else "the difference does not vary"
             yield excess(None, method="", state=state, detail={"whole": overall})
             continue
         yield excess(
-            gap.value, method=f"mean daily difference; {gap.method}", ends=(gap.low, gap.high), level=LEVEL,
+            gap.value, method=f"mean daily difference{since}; {gap.method}", ends=(gap.low, gap.high), level=LEVEL,
             unit="share a day", detail={"p": gap.p, "whole": overall, "block": gap.block},
         )  # fmt: skip
 

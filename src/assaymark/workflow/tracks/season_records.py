@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from assaymark.judging.season.calls import HorizonScore
 from assaymark.judging.season.record import AuditState
-from assaymark.prompting import ReplyState
 from assaymark.records import Evidence, Judgment, JudgmentStatus, record
 from assaymark.workflow.tables import EVIDENCE, RecordTable, Store, column_specs
 
@@ -192,24 +191,18 @@ class SeasonJudgments:
         return cls(*(tuple(store.read(table)) for table in (GRADES, GUESSES, EVIDENCE, REPLACED)))
 
 
-_STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
-    "ok": "ok",
-    "refused": "refused",
-    "invalid": "invalid",
-    "truncated": "invalid",
-    "failed": "invalid",
-}
-
-
 def judgment_row(grade: SeasonGrade) -> Judgment:
     """Return a grade as a judgment of a trajectory named ``AGENT``, ``AGENT/PERIOD`` or ``AGENT/rREPLICATE``."""
     grades, score = grade.score.grades, grade.score.score
     within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
     names = ("reasoning", "evidence", "process", "composite", "outcome")
     points = {} if score is None else {name: getattr(score, name) for name in names}
+    status: JudgmentStatus = "invalid"  # so are truncated and failed replies
+    if grades.state == "ok" or grades.state == "refused":
+        status = grades.state
     return Judgment(
         f"{grade.agent}/{within}" if within else grade.agent, grade.judge, grade.family, grades.grader, grade.trial,
-        _STATUS[grades.state], {name: value for name, value in points.items() if value is not None},
+        status, {name: value for name, value in points.items() if value is not None},
         grades.parts[-1].call_key, first_key=grades.parts[-1].first_key, lookahead_check=grades.lookahead_check,
         reason=grades.reason,
     )  # fmt: skip
