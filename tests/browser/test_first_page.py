@@ -29,19 +29,20 @@ PAGES = {  # most pixels of a page on a desk and on a phone, and most of its wor
     "demo": ([], 4_500, 8_500, 1_100),
     "index.html": ([], 3_000, 6_000, 750),
     "agents/Alder.html": ([], 2_600, 4_800, 650),
-    "of a table": (["check", str(SCORES)], 3_500, 6_500, 900),
-    "of real judges": (["demo", "--real"], 4_500, 6_500, 1_300),  # six judges and pairs in both orders
+    "portbench": ([["bench", "qa"], ["bench", "pipeline"]], 3_000, 6_000, 750),
+    "of a table": ([["check", str(SCORES)]], 3_500, 6_500, 900),
+    "of real judges": ([["demo", "--real"]], 4_500, 6_500, 1_300),  # six judges and pairs in both orders
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_first_pages_keep_their_budgets(browser, example, tmp_path, name):
-    command, *heights, words = PAGES[name]
-    if command:
+    commands, *heights, words = PAGES[name]
+    for command in commands:
         assert main([*command, "--out", str(tmp_path / "run"), "--quiet"]) == 0
-    seasons = "made seasons" if name.endswith(".html") else ""
-    path = example("demo") / "report/index.html" if name == "demo" else tmp_path / "run/report/index.html"
-    path = example(seasons) / "eight" / name if seasons else path
+    seasons = name.endswith(".html")
+    made = tmp_path / "run" if commands else example("made seasons" if seasons else "demo")
+    path = made / ("report/index.html" if not seasons else f"eight/{name}")
     with visiting(browser) as visitor:
         problems, page = [], visitor.page
         for width, most in zip((1440, 390), heights, strict=True):
@@ -53,13 +54,13 @@ def test_first_pages_keep_their_budgets(browser, example, tmp_path, name):
             for one, below in (FIRST if name == "demo" and width == 1440 else {}).items():
                 end = page.evaluate(_BOTTOM, one)
                 problems += [f"{one} ends at {end}, at most {below}"] if end > below else []
-            if command:
+            if name.startswith("of "):
                 assert page.evaluate(_BOTTOM, ".counts") <= 1_200
             if seasons and width == 1440:
                 assert page.evaluate(_BOTTOM, ".lv") < 900
                 assert page.evaluate("document.querySelector('svg.fig.wide').getBoundingClientRect().top") < 1_000
         problems += visitor.overflow(320)
-        visitor.set(("light", 1440 if name == "demo" else 390))
+        visitor.set(("light", 1440 if name in ("demo", "portbench") else 390))
         found = page.evaluate(_WORDS)
         problems += [f"{found} words, at most {words}"] if found > words else []
         if name == "demo":

@@ -280,7 +280,7 @@ def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) ->
     run, quotes, withheld = index.run, front_sentences(index), bench.bench_withheld(index)
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
-        caveat = "Every model is a built-in rule, so the best and the worst possible score are known. "
+        caveat = "Every model is a built-in rule, so best and worst possible scores are known. "
         demonstration = b.bold("Demonstration. "), caveat, b.Linked("What each of them does", "scores.html#models")
     notices = (clean(note, 600) for note in run.notes if not note.startswith(_NO_SCORE))
     every: b.Inline = b.Linked(f"All {counted(len(run.verdicts), 'candidate sentence')}", "claims.html")
@@ -499,11 +499,6 @@ def _questions(index: BenchmarkIndex) -> b.Group:
         answer = f"{clean(top[0], 60)} alone has a score."
     elif n:  # pairs that chain through others leave a single tier
         answer = "Some models know more than others, but none is shown to be above all others."
-    item = next(iter(index.all("bench.dissociation")), None)
-    open_ = any(verdict.publication_level == "no-claim" for verdict in index.of_kind("dissociation"))
-    if t.known(item) and open_:
-        between = t.interval_of(item, lead=", ")
-        answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     caption = "Hatched: a tier from end to end." if any(len(row.names) > 1 for row in rows) else ""
     figure = b.plot("asked", title, caption, draw, desc, table)
     return _half("questions", heading, answer, figure, b.Prose(tuple(note)))
