@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import typer
 
@@ -15,6 +18,7 @@ from assaymark.cli.options import ALIASES, resolve_aliases, visible
 from assaymark.errors import AssayError
 
 ROOT = typer.main.get_command(app)
+SCORES = Path(__file__).parents[1] / "examples" / "scores.csv"
 
 
 CONTEXT = ROOT.make_context("assaymark", [], resilient_parsing=True)
@@ -160,6 +164,15 @@ def test_whoever_has_had_enough_is_told_nothing():
         told = process.stderr.read()
         process.wait()
     assert told == b""
+
+
+def test_an_output_that_knows_few_characters_gets_escapes_and_json_is_one_document_with_sorted_keys(tmp_path):
+    command = [sys.executable, "-m", "assaymark", "check", SCORES, "--out", tmp_path / "run"]
+    few = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    lines, document = (subprocess.check_output([*command, *more], env=few) for more in ((), ("--json",)))
+    assert b"\\u201cAtlas ranks first" in lines
+    assert document.count(b"\n") == 1
+    assert list(found := json.loads(document)) == sorted(found)
 
 
 def test_only_the_program_itself_looks_for_cycles_less_often(monkeypatch, capsys):

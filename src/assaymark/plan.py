@@ -30,6 +30,9 @@ M = TypeVar("M", bound=BaseModel)
 TOLERANCE: Final = 1e-9
 """Tolerance of every cut-off: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, but must pass 0.4."""
 
+EQUAL_LENGTH: Final = 0.03
+"""Difference in doublings of length (2 %) below which two agents count as equally long, without a length test."""
+
 OTHER_MARGINS: Final = (0.05, 0.1)
 """Other equivalence margins for the sensitivity analysis, as fractions of the scale's range."""
 

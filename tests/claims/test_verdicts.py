@@ -318,7 +318,7 @@ def test_an_order_that_rests_on_the_agents_own_makers_is_no_claim():
 @pytest.mark.parametrize(("p", "gap", "level", "state"), [
     (1e-4, 1.0, "headline", "clear"),
     (0.3, 1.0, "qualified", "may-be-length"),
-    (0.3, 0.01, "headline", "clear"),
+    (0.3, 0.03, "headline", "clear"),
 ])  # fmt: skip
 def test_length_caps_a_headline_and_never_an_order(p, gap, level, state):
     """Lengths that are the same within 2 % explain nothing."""

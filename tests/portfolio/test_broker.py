@@ -152,6 +152,7 @@ def test_a_cut_order_uses_all_that_is_allowed(cash, weight, cost, most):
         (Order(symbol=["A"], side="buy", quantity=2.0), BrokerRules(), "unknown-symbol", ""),
         (buy("A", 10.0), BrokerRules(max_weight=0.5), "beyond-weight", "allowed is 50.00% of NAV in one position"),
         (buy("A", 10.0), BrokerRules(max_exposure=0.5), "beyond-exposure", "0.50 times NAV"),
+        (buy("B", 1e-13), BrokerRules(max_exposure=0.1), "beyond-exposure", "0.10 times NAV"),
     ],
 )  # fmt: skip
 def test_each_refusal_has_its_reason(order, rule, reason, said):

@@ -146,6 +146,14 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
                     "Literal does not beat equal weight. Literal trails equal weight.")  # fmt: skip
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
     assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"--??"]
+    decided = json.loads(benched[0].verdicts.read_text())
+    order = next(one for one in decided["verdicts"] if one["claim"]["id"].startswith("above["))
+    order["publication_level"], (high, low) = "headline", order["claim"]["subjects"]
+    (tmp_path / "verdicts.json").write_text(json.dumps(decided))
+    where = order["claim"]["statement"].partition(" on ")[2].rstrip(".")
+    text.write_text(f"{high} beats {low} on {where}. {high} beats {low} on {where} for retail traders.")
+    assert main(["proofread", str(text), "--run", str(tmp_path / "verdicts.json"), "--json"]) == 0
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == [*"x?"]
 
 
 def test_a_claim_on_drawdowns_with_a_word_or_a_number_changed_is_not_passed_over(benched, tmp_path, capsys):

@@ -164,10 +164,8 @@ def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, ran, 
     assert judging[0] == judging[1] != []
 
 
-def test_a_dry_run_of_judging_and_of_imported_records_adds_nothing(imported, tmp_path, ran, capsys):
-    assert "are for judges that are asked" in ran(
-        "datasheet", "--from", tmp_path / "log.csv", "--budget", "5", status=2
-    )
+def test_a_dry_run_of_judging_and_of_imported_records_adds_nothing(imported, ran, capsys):
+    assert "are for judges that are asked" in ran("datasheet", "--from", "x.csv", "--budget", "5", status=2)
     before = sorted(path.name for path in imported.iterdir())
     assert main(["run", str(STUDY), "--out", str(imported), "--dry-run"]) == 0
     assert sorted(path.name for path in imported.iterdir()) == before

@@ -15,6 +15,7 @@ from assaymark.claims.levels import Index, Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
 from assaymark.metrology.orders import LEVEL_SLACK, publish_scales, rank_intervals, stability_state, tiers
+from assaymark.plan import EQUAL_LENGTH, TOLERANCE
 from assaymark.records import (
     AGGREGATE,
     Level,
@@ -25,9 +26,6 @@ from assaymark.records import (
     StabilityStatus,
     Verdict,
 )
-
-SHORTEST: Final = 0.03
-"""Log2 ratio of lengths (2 %) below which length cannot explain a difference."""
 
 Pass = Literal["plain", "gated", "headline"]
 _PASSES: Final[tuple[Pass, ...]] = ("plain", "gated", "headline")
@@ -226,7 +224,7 @@ def row_of(index: Index, scale: str, first: str, other: str) -> PairRow:
 def length_floor(item: Measurement) -> float:
     """Return the p-value at equal length that a headline must pass; 0 if only length counts and lengths are equal."""
     alone = item.detail.get("covariates", ["log2"]) == ["log2"]
-    if alone and abs(float(item.detail.get("gap", 0.0))) < SHORTEST - 1e-9:
+    if alone and abs(float(item.detail.get("gap", 0.0))) < EQUAL_LENGTH + TOLERANCE:
         return 0.0
     return _p_in_direction(item)
 

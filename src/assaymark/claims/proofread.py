@@ -446,7 +446,6 @@ def _rest(
     sentence: str, parsed: ParsedSentence, item: Measurement | None, ruling: tuple[Mark, str], run: RunVerdicts
 ) -> tuple[Mark, str]:
     """Check the other numbers of a supported comparison: an interval, scores, kappa, and sizes of the run."""
-    mark, reason = ruling
     levels, agreement = [run.check_level(*one, parsed.scores[0]) for one in parsed.levels], _kappa(sentence, run)
     wrong = [check.why for check in (*levels, agreement) if check is not None and check.mark == "!"]
     wrong += filter(None, [_wrong_size(sentence, run)])
@@ -471,11 +470,14 @@ def _rest(
             rest = rest.replace(match[0], " ")
         elif 0 < known < size:
             wrong.append(f"the number differs: {known:,} {match['noun']}")
-    unread += [*filter(None, [parsed.unread]), *pattern("numeral").findall(rest)]
+    scored = statement_key(" ".join(map(run.words, run.names.scores))).split()
+    place = re.compile(r"\w+ (?:(?:the|our|all|both|these) )*(\w+)")  # "on CEPS" is a score
+    unread += [one for one in parsed.unread if not ((at := place.match(one.casefold())) and at[1] in scored)]
+    unread += [n for n in pattern("numeral").findall(rest) if n not in scored]
     unread += [one[0] for one in pattern("times").finditer(rest) if one["in"] and _size(one["n"]) not in sizes]
     if wrong:
         return "!", wrong[0]
-    return ("?" if mark == "x" else mark, f"{_quoted(unread[0])} was not checked") if unread else (mark, reason)
+    return ("?" if ruling[0] == "x" else ruling[0], f"{_quoted(unread[0])} was not checked") if unread else ruling
 
 
 def _step(quoted: str) -> float:
@@ -583,9 +585,8 @@ def _size(text: str) -> int:
 def _wrong_size(text: str, run: RunVerdicts) -> str:
     """Return the number of judges or agents that a sentence about the run should state; empty if it is right."""
     for match in pattern("of_the_run").finditer(text):
-        noun = "agents" if match["c"] else "judges"
         about = match["d"] is None or next(run.names.mentions(text), None) is not None
-        size = run.counts.get(noun)
+        size = run.counts.get(noun := "agents" if match["c"] else "judges")
         if about and size and size != _size(match["a"] or match["b"] or match["c"] or match["d"]):
             return f"the number differs: {size:,} {noun}"
     return ""
@@ -593,8 +594,7 @@ def _wrong_size(text: str, run: RunVerdicts) -> str:
 
 def _kappa(sentence: str, run: RunVerdicts) -> TextCheck | None:
     """Check the agreement of the judges that a sentence quotes, if it quotes one."""
-    text = sentence.replace("−", "-")
-    quoted = pattern("kappa").search(text)
+    quoted = pattern("kappa").search(text := sentence.replace("−", "-"))
     if quoted is None or pattern("of_people").search(text):
         return None
     named = (one for one in run.names.scores if re.search(rf"\b{re.escape(one.replace('_', ' '))}\b", text, re.I))

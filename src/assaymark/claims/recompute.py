@@ -13,7 +13,6 @@ from pydantic import Field
 
 from assaymark.claims.certification import KEPT, OTHER_TESTS
 from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margins
-from assaymark.claims.orders import SHORTEST
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import anchor_contrast, contrasts, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass, kappa_of_sums
@@ -25,7 +24,7 @@ from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
-from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, TOLERANCE
+from assaymark.plan import EQUAL_LENGTH, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.records import (
     AGGREGATE,
     Cap,
@@ -420,7 +419,7 @@ class Recomputation:
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
         gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
         # If each agent always writes the same length, length and agent are confounded, and p is 1.
-        same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
+        same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= EQUAL_LENGTH + TOLERANCE
         item = self._retest(item, test, tested=not (same_length and detail["p"] >= 1))
         if name == "recusal.contrast":
             return self._interval(item, test)

@@ -47,7 +47,7 @@ class ParsedSentence:
 
     ``gap`` is a difference in points as it is written, or a bound of one by its ``gap_sign``, ``margin`` a bound for
     agents that are level, ``p`` a stated p-value behind ``p_sign``, ``levels`` the scores of agents; ``rest`` is the
-    text without these and without names, ``unread`` a number that cannot be read.
+    text without these and without names, ``unread`` what of it no run can check.
     ``outcome``, ``foreign``, ``share``, ``others``, ``sweeping`` and ``unclear`` hold words that the
     scores of a run cannot decide.
     """
@@ -61,7 +61,7 @@ class ParsedSentence:
     p_sign: str = ""
     levels: tuple[tuple[str, str], ...] = ()
     rest: str = ""
-    unread: str = ""
+    unread: tuple[str, ...] = ()
     significant: bool = False
     outcome: str = ""
     foreign: str = ""
@@ -272,16 +272,16 @@ class _SentenceParser:
         margin, _, rough = self._size(_patterns("margin"))
         if (asked := pattern("benchmark").search(text) or pattern("people").search(text)) and not self.found["foreign"]:
             self.found["foreign"] = asked[1]
-        names = ("sweeping", "outcome", "factor", "partly", "scope")
-        words = {name: next((match[0] for match in pattern(name).finditer(text)), "") for name in names}
+        words = {
+            one: next((m[0] for m in pattern(one).finditer(text)), "") for one in ("sweeping", "outcome", "factor")
+        }
         number, sign_of_p, p = pattern("p_value").search(text), "", None
         if number and number["p"]:
             self._read(*number.span())
             exponent = re.sub(r"^10\^?", "1e", re.sub(r"\s?[x×·*]\s?10\^?", "e", number["p"]))
             p, sign_of_p = float(exponent), number["sign"].lower()
-        unread = (
-            number[0] if number and p is None and not number["sign"].isalpha() else words["partly"] or words["scope"]
-        )
+        unread = [number[0]] if number and p is None and not number["sign"].isalpha() else []
+        unread += [match[0] for name in ("partly", "scope") for match in pattern(name).finditer(text)]
         for match in pattern("no_size").finditer(self.rest):
             self._read(*match.span())
         apart = all(one.scores for one in self.relations)
@@ -289,7 +289,7 @@ class _SentenceParser:
         scores = tuple(score for score in dict.fromkeys(self._scores(text)) if score != AGGREGATE)
         return ParsedSentence(
             tuple(dict.fromkeys(relations)), scores or (AGGREGATE,), gap, sign,
-            0.0 if rough else float(margin) if margin else None, p, sign_of_p, levels, self.rest, unread,
+            0.0 if rough else float(margin) if margin else None, p, sign_of_p, levels, self.rest, tuple(unread),
             bool(pattern("significant").search(text)) and not opens, self.found["outcome"] or words["outcome"],
             self.found["foreign"], share or rough or words["factor"], self.found["others"], words["sweeping"],
             self.found["unclear"],

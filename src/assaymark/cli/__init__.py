@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -49,6 +50,8 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
         opts.OWN_PROCESS.set(True)
+        if isinstance(sys.stdout, TextIOWrapper):  # a character that its encoding lacks is written as an escape
+            sys.stdout.reconfigure(errors="backslashreplace")
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
             # Arrow, NumPy and SciPy would spend more than half a second importing them
             opts.skip_imports("pandas", "charset_normalizer", "numpy.f2py", "numpy.testing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import signal
@@ -413,7 +414,8 @@ def emit_json(value: object) -> None:
     """Print one JSON document on one line."""
     from assaymark.records import canonical_json
 
-    typer.echo(canonical_json(value))
+    text = canonical_json(value)
+    typer.echo(text if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else json.dumps(json.loads(text)))
 
 
 def emit_forecast(ctx: Context, forecast: Forecast) -> None:

@@ -45,6 +45,7 @@ Locked = Annotated[Path | None, option("Plan, or the folder where it was locked.
 Pairs = Annotated[Path | None, option("Pairs that the same judges saw in both orders.", "TABLE", "--pairs")]
 Humans = Annotated[Text, option("Columns of people's grades; default: human_*.", "COLUMNS", "--human")]
 Out = Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")]
+Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
 Alias = Annotated[Texts, option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
 
 _READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human")
@@ -238,8 +239,7 @@ def serve(
     host: Annotated[str,
         option("Bind address; anything but 127.0.0.1 exposes the pages.", "ADDRESS", "--host")] = "127.0.0.1",
     allow: Annotated[Texts, option("Host name or address of this machine; repeatable.", "NAME", "--allow-host")] = None,
-    port: Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)] = 8400,
-    open_: Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")] = False,
+    port: Port = 8400, open_: Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")] = False,
 ) -> None:  # fmt: skip
     """Show a run in the browser, with live progress; Ctrl-C stops the server.
 

@@ -437,7 +437,6 @@ File = Annotated[Path | None, option("Page to write for each grader, instead of 
 Read = Annotated[bool, typer.Option("--read", help="Read the files that graders sent back.")]
 Gold = Annotated[Path | None, option("Table of texts with known grades, to mix in.", "FILE", "--gold")]
 Seed = Annotated[int | None, option("Random seed of the draw; default: the plan's.", "N", "--seed")]
-Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
 
 
 @app.command(
@@ -470,7 +469,7 @@ def draw(
 ))  # fmt: skip
 def label(
     ctx: typer.Context, run: Graded, files: Files = None, sample: Sample = None, graders: Graders = None,
-    file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: Port = 8401,
+    file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: tables.Port = 8401,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Draw a random sample of cycles and let people grade its texts, blind, in the browser of this machine.

@@ -21,16 +21,13 @@ from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.metrology.scores import ScoreTable
-from assaymark.plan import FEWEST_CONSECUTIVE, TOLERANCE
+from assaymark.plan import EQUAL_LENGTH, FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.protocol import Study
 from assaymark.quantiles import wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, computed from sums.
 
-
-EQUAL_LENGTH = 0.03
-"""Difference in doublings of length (2 %) below which two agents count as equally long, without a length test."""
 
 MOST_COVARIATES = 3
 

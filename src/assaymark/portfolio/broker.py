@@ -276,8 +276,9 @@ class _DaySettler:
         size = float(value) if order.weight is None else float(value) * self.nav_before / price
         if not abs(size) < math.inf:
             raise _Unfillable("bad-quantity", "is more than can be counted")
-        if order.side == "target":
-            return self.rules.whole(size - units) if size else -units
+        if order.side == "target":  # one that is met but for rounding requests nothing
+            change = 0.0 if math.isclose(size, units, rel_tol=SLACK) else self.rules.whole(size - units)
+            return change if size else -units
         if order.weight is not None:
             # a weight is seldom a whole number of lots; it requests the whole lots within it
             size = self.rules.whole(size)
@@ -295,11 +296,11 @@ class _DaySettler:
         if order.side == "sell" and units <= 0:
             raise _Unfillable("not-held", "nothing of it is held", asked)
         closes = math.isclose(asked, -units, rel_tol=SLACK) and units != 0
-        if not closes and not math.isclose(asked, self.rules.whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
+        if not closes and not math.isclose(asked, self.rules.whole(asked), rel_tol=SLACK):
             raise _Unfillable("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
         allowed, refusal = asked, None
         for limit, reason, text in self._limits(order, asked, price, units):
-            if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
+            if abs(allowed) > abs(limit) * (1 + SLACK):
                 refusal = refusal or (reason, text)
                 # what rounding leaves of a limit that is used up is nothing
                 left = 0.0 if abs(limit) * price <= SLACK * abs(self.nav_before) else self.rules.whole(limit)
