@@ -248,9 +248,10 @@ class _BoardFamily:
             tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
             status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
         else:
-            lead = f"The lead over each of the other {plural(len(pairs), 'model')}"
-            largest = "largest adjusted" if len(pairs) > 1 else "adjusted"
-            reason = f"{lead} is significant: {largest} {p_words(adjusted)}, {threshold(level)}."
+            lead, largest = f"each of the other {plural(len(pairs), 'model')}", "largest adjusted"
+            if len(pairs) == 1:
+                lead, largest = "the other model", "adjusted"
+            reason = f"The lead over {lead} is significant: {largest} {p_words(adjusted)}, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
         return ClaimEvidence(status, reason, ids, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
