@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from assaymark import importers
 from assaymark.errors import LISTED, InputError, UnknownNameError
-from assaymark.importers import LABELS, SPELLINGS, VERDICTS, OrderCounts, VerdictLog, VerdictMap, read_verdicts
+from assaymark.importers import LABELS, SPELLINGS, VERDICTS, VerdictLog, VerdictMap, read_verdicts
 from assaymark.importers.verdict_log import combine_codes, dense
 from assaymark.metrology import datasheet, decompose
 
@@ -69,7 +69,7 @@ def test_a_plain_log(tmp_path):
     assert log.line.tolist() == [3, 4, 2, 6, 5]
     assert [log.contents[c] if c >= 0 else None for c in log.chosen] == ["x", None, "x", None, None]
     assert (log.judges, log.questions, log.contents, log.trials) == (("j", "k"), ("q1", "q2"), ("x", "y"), (1,))
-    assert log.orders == {"j": OrderCounts(both=1, one=1), "k": OrderCounts(both=1, one=0)}
+    assert (log.both.tolist(), log.single.tolist()) == ([1, 1], [1, 0])
     assert (log.both.any(), log.single.any(), log.rows, log.filtered, log.duplicates) == (True, True, 5, 0, 0)
     fields = ("judge", "question", "slot_1", "slot_2", "verdict")
     assert log.columns == dict(zip(fields, HEAD.strip().split(","), strict=True))
@@ -160,12 +160,12 @@ def test_quoted_newlines_long_cells_and_hostile_names_are_data():
 def test_calls_again_in_one_order_and_in_trials():
     log = read(HEAD + ONE * 3 + "j,q1,y,x,2\n")
     assert (len(log), log.duplicates, log.line.tolist()) == (2, 2, [2, 5])
-    assert log.orders["j"] == OrderCounts(both=1, one=0)
+    assert (log.both.tolist(), log.single.tolist()) == ([1], [0])
     log = read("rep," + HEAD + "0,j,q,x,y,1\n2.0,j,q,x,y,2\n02,j,q,y,x,1\n10,j,q,x,y,1\n")
-    assert (log.trials, log.trial.tolist(), log.orders["j"]) == ((0, 2, 10), [0, 1, 1, 2], OrderCounts(both=1, one=2))
+    assert (log.trials, log.trial.tolist(), *log.both, *log.single) == ((0, 2, 10), [0, 1, 1, 2], 1, 2)
     log = read(HEAD + ONE + "j,q2,y,x,tie\n")
-    assert log.orders == {"j": OrderCounts(both=0, one=2)}
-    assert read(HEAD + ONE + "j,q1,y,x,1\n").orders == {"j": OrderCounts(both=1, one=0)}
+    assert (log.both.tolist(), log.single.tolist()) == ([0], [2])
+    assert read(HEAD + ONE + "j,q1,y,x,1\n").both.tolist() == [1]
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -296,7 +296,7 @@ def test_the_same_as_a_slow_reader_whatever_the_sequence_of_the_rows(rows, rando
     assert log.duplicates == len(rows) - len(log)
     units = Counter((judge, question, frozenset(two), trial) for judge, question, *two, trial, _ in found)
     wanted = {j: Counter(n for unit, n in units.items() if unit[0] == j) for j in log.judges}
-    assert log.orders == {j: OrderCounts(both=found[2], one=found[1]) for j, found in wanted.items()}
+    assert [*zip(log.both, log.single, strict=True)] == [(found[2], found[1]) for found in wanted.values()]
     for code, judge in enumerate(log.judges):  # and the calls of each judge as records
         made = importers.to_pair_calls(log, judge)
         assert {(c.judge, c.condition, c.delta, c.better) for c in made} == {
@@ -308,7 +308,7 @@ def test_the_same_as_a_slow_reader_whatever_the_sequence_of_the_rows(rows, rando
     shuffled = random.sample(rows, len(rows))
     other = read(as_csv(shuffled))
     assert found == calls(other)
-    assert (log.digest, log.orders, log.labels) == (other.digest, other.orders, other.labels)
+    assert (log.digest, log.both.tolist(), log.labels) == (other.digest, other.both.tolist(), other.labels)
     for name in ("judge", "pair", "trial", "order", "verdict", "pair_question", "pair_contents"):
         assert np.array_equal(getattr(log, name), getattr(other, name))
     held = [[*map(_stripped, row)] for row in shuffled]
@@ -324,7 +324,7 @@ def test_swapped_slots_are_the_same_contents_and_another_verdict_is_another_dige
     turned = {"1": "2", "2": "1", "B": "[[A]]", "[[A]]": "B"}
     swapped = [[j, q, two, one, turned.get(word, word), trial] for j, q, one, two, word, trial in rows]
     log, other = read(as_csv(rows)), read(as_csv(swapped))
-    assert (preferred(log), log.orders) == (preferred(other), other.orders)
+    assert (preferred(log), log.both.tolist()) == (preferred(other), other.both.tolist())
     assert log.digest != other.digest
     judge, question, one, two, trial, said = calls(log)[0]
     first, word = [judge, question, one, two, str(trial)], "1" if said == "tie" else "tie"
@@ -386,7 +386,7 @@ def test_real_logs_in_both_orders_and_rows_that_were_never_parsed(verdict_files)
                                         ("pba_repetition_verdicts.csv", 9, 96 * 3, (1, 2, 3))):  # fmt: skip
         log = logs[name] = read_verdicts(verdict_files / name, mapping=VerdictMap(filter={"bench": "MTBench"}))
         assert (len(log.judges), log.trials, log.duplicates, log.single.any()) == (judges, trials, 0, False)
-        assert set(log.orders.values()) == {OrderCounts(both=pairs, one=0)}
+        assert {*log.both} == {pairs}
         with (verdict_files / name).open(newline="", encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["bench"] == "MTBench"]
         columns = ("judge", "question_id", "slot1_model", "slot2_model", "rep", "verdict")

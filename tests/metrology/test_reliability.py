@@ -208,6 +208,8 @@ def test_what_judges_as_a_sample_leave_out():
         assert found.state == "not measurable: needs three judge families and two clusters"
         assert (found.p, found.p_up, found.se, found.ms_judge) == (1.0, 1.0, None, None)
     assert mt.random_judges([[0.1], [0.2], [0.3]]).estimate == pytest.approx(0.2)
+    tied = np.array([[2, 1, 3, 0], [3, 0, 2, 2], [3, 1, 3, 2]])  # judges and errors have one mean square, on any scale
+    assert {round(mt.random_judges(tied * scale).p, 9) for scale in (0.1, 0.3, 0.7, 1.0, 1.1)} == {0.039588846}
     assert mt.random_judges(np.empty((3, 0))).estimate is None
     # Contrasts without variance speak by their sign.
     found = mt.random_judges([[0.3] * 4] * 5)

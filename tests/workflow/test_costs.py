@@ -89,10 +89,8 @@ def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, price
 
 
 def test_the_bound_after_a_kill_counts_each_address_of_a_model():
-    judges = [
-        JudgeSpec(name=name, model="openai-chat/m", family=name, args={"base_url": f"http://{host}/v1"})
-        for name, host in (("one", "a"), ("two", "b"), ("three", "b"))
-    ]
+    hosts = {"one": "http://a/v1", "two": "http://b/v1", "three": "http://b/v1"}
+    judges = [JudgeSpec(name=one, model="openai-chat/m", family=one, args={"base_url": hosts[one]}) for one in hosts]
     study = Study(name="s", seed=1, judges=tuple(judges), engine=EngineChoice(concurrency=5))
     assert workflow.in_flight_bound(study) == 10
 

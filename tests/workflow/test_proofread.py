@@ -296,11 +296,11 @@ def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
         "<", "`", "[", "<!--", "alder ", "alder, ", "cedar beats ", "a ", "* ", "<pre>", ". ", "| ", "> ", "{",
         "\\begin{tabular}",
     )  # fmt: skip
-    started = time.perf_counter()
+    started = time.process_time()
     for piece in pieces:
         read(piece * (20_000 // len(piece)), runs["demo"], form)
         read("Cedar beats alder. " + piece * (900 // len(piece)), runs["demo"], form)
-    assert time.perf_counter() - started < 4
+    assert time.process_time() - started < 4
     (one,), _ = read("cedar beats alder " * 100, runs["demo"], form)
     assert one.finding.mark == "?"
     assert "1,799 characters is not read" in one.finding.why

@@ -405,10 +405,10 @@ def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
         ("one earned more than equal weight.", "qualified"),
         ("Another agent earned more than equal weight.", "no-claim"),
     ]
-    late = {"one": books("one", own)[3:]}  # what equal weight did before that agent's first day counts for nothing
-    (item,) = (one for one in measured(replace(
-        material, navs=late, baselines={"equal weight": books("equal weight", base)}), judged,
-    ).values() if one.name == "season.excess")  # fmt: skip
+    navs, even = {"one": books("one", own)[3:]}, {"equal weight": books("equal weight", base)}  # it starts late
+    item = measured(replace(material, navs=navs, baselines=even), judged)[
+        "season.excess[agent=one,baseline=equal weight]"
+    ]
     assert (item.n, item.method.partition(";")[0]) == (21, "mean daily difference from the end of its first day on")
     assert item.value == pytest.approx(np.mean(np.diff(own[3:]) / own[3:-1] - np.diff(base[3:]) / base[3:-1]))
     assert item.detail["whole"] == pytest.approx(own[-1] / 100_000 - base[-1] / base[3])
@@ -419,7 +419,7 @@ def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
         ([50_000.0, 0.0], path(3, 0.0), ["its value fell to zero", "ok", "its value fell to zero", "ok"]),
     ):
         navs = {"one": books("one", one), "two": books("two", two)}
-        made = replace(material, navs=navs, baselines={"equal weight": books("equal weight", base)})
+        made = replace(material, navs=navs, baselines=even)
         assert states(measured(made, judged), *names) == wanted
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -74,19 +75,14 @@ class Terminal:
     def left(self, patience_s: float = 0.0) -> list[psutil.Process]:
         """Processes of it that are there, after so long at most: some hear of its end a moment later."""
         until = time.monotonic() + patience_s
-        while (found := self._processes()) and time.monotonic() < until:
+        while (found := list(filter(self._runs, psutil.process_iter()))) and time.monotonic() < until:
             time.sleep(0.05)
         return found
 
-    def _processes(self) -> list[psutil.Process]:
-        found = []
-        for one in psutil.process_iter():
-            try:
-                if os.getsid(one.pid) == self.process.pid and one.status() != psutil.STATUS_ZOMBIE:
-                    found.append(one)
-            except (ProcessLookupError, psutil.NoSuchProcess):
-                continue
-        return found
+    def _runs(self, one: psutil.Process) -> bool:
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            return os.getsid(one.pid) == self.process.pid and one.status() != psutil.STATUS_ZOMBIE
+        return False
 
     def _read(self) -> bool:
         """Read some more; False when it shows nothing any more."""

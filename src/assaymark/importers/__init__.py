@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assaymark.importers.roles import Wanted
     from assaymark.importers.scores import ScoresRead, read_scores
     from assaymark.importers.tables import FORMATS, read_rows
-    from assaymark.importers.verdict_log import CALLS_CONDITION, VERDICTS, OrderCounts, VerdictLog, to_pair_calls
+    from assaymark.importers.verdict_log import CALLS_CONDITION, VERDICTS, VerdictLog, to_pair_calls
     from assaymark.importers.verdicts import (
         LABELS,
         SPELLINGS,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS_CONDITION", "CASH", "CLOCK_CONFLICT", "EQUAL_WEIGHT", "FORMATS", "IMPORTERS", "LABELS", "NEXT", "REPLAYED",
-    "SPELLINGS", "VERDICTS", "WHOLE", "Audit", "ImportReport", "Imported", "Importer", "Missing", "OrderCounts",
+    "SPELLINGS", "VERDICTS", "WHOLE", "Audit", "ImportReport", "Imported", "Importer", "Missing",
     "RecordedTrack", "ScoresRead", "VerdictLog", "VerdictMap", "Wanted", "audit_aitrader",
     "import_aitrader", "import_capitalbench", "import_generic", "import_human", "import_labels", "importer",
     "parse_map", "parse_verdict_map", "read_rows", "read_scores", "read_verdicts", "season_aitrader", "template",

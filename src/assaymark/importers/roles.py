@@ -208,27 +208,32 @@ class RoleTable:
         return [name for name in self.rows.column_names if name not in used]
 
     def need(self, *roles: str) -> None:
-        """Note every required role without a column, with the column that may be meant."""
+        """Note the required roles without a column, with the columns that may be meant."""
+        free, nothing = self.free(), not self.roles and not self._open
+        asked = ("item", "agent", "judge", "score") if nothing else roles
+        missing = [role for role in asked if role not in self.roles and role not in self._open]
+        if not missing:
+            return
         columns = abridge([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
         columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
-        free, header = self.free(), self.file.unit == "line"
-        if not self.roles and not self._open:
-            hint = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
-            message = f"no name of a column is known (the table has {columns}{hint})"
-            first = "the first line has to name the columns; " if header else ""
-            flags = " ".join(f"--map {role}=COLUMN" for role in ("item", "agent", "judge", "score"))
-            self.problems.add("header", f"{message}; {first}say which is what with {flags}")
+        alike = {role: [name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", in_english(name))}]
+                 for role in missing}  # fmt: skip
+        flags = " ".join(
+            f"--map {role}={quote(alike[role][0] if len(alike[role]) == 1 else 'COLUMN')}" for role in missing
+        )
+        head = "no name of a column is known" if nothing else f"no column is the {' or the '.join(missing)}"
+        known = f"{', '.join(SYNONYMS[missing[0]][:6])}, ... are known; " if len(missing) == 1 else ""
+        message = f"{head} ({known}the table has {columns}); say which{' is what' * nothing} with {flags}"
+        if nothing and self.file.unit == "line" and "JSON" not in self.file.format:
+            cut = "cells are separated by a comma, semicolon, tab or bar, and " if len(self.plain) == 1 else ""
+            message += f"; {cut}the first line has to name the columns"
+        elif not nothing:
+            message += "; a judge alone is named with --judges NAME" if "judge" in missing else ""
+            if len(alike.get("agent", "-")) != 1 and sum(map(self.is_number, free)) > 1:
+                message += "; a table with one column a system is not read: write one row a score"
+        self.problems.add("header", message)
+        if nothing:
             self.problems.refuse()
-        for role in roles:
-            if role not in self.roles and role not in self._open:
-                names = ", ".join(SYNONYMS[role][:6])
-                alike = [name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", in_english(name))}]
-                likely = alike[0] if len(alike) == 1 else ""
-                message = f"no column is the {role} ({names}, ... are known; the table has {columns})"
-                also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
-                if role == "agent" and not likely and sum(map(self.is_number, free)) > 1:
-                    also = "; a table with one column a system is not read: write one row a score"
-                self.problems.add("header", f"{message}; say which with --map {role}={quote(likely or 'COLUMN')}{also}")
 
     def column(self, role: str) -> Any:
         """Return the column of a role as trimmed text, empty for nulls."""

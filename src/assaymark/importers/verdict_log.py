@@ -22,14 +22,6 @@ CALLS_CONDITION: Final[PairCondition] = "different_subset"
 """Condition of the calls of a log. No log guarantees that its two texts are equally good."""
 
 
-@dataclass(frozen=True, slots=True)
-class OrderCounts:
-    """Number of pairs that a judge saw in ``both`` presentation orders, and in ``one`` only; each trial counts."""
-
-    both: int
-    one: int
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class VerdictLog:
     """The calls of one or more judges as n rows, sorted by judge, pair, trial and order; codes are indices into names.
@@ -116,12 +108,6 @@ class VerdictLog:
         """The preferred content of each call [n], -1 if none."""
         content = self.pair_contents[self.pair, np.minimum(self.verdict, 1) ^ self.order]
         return np.where(self.verdict < 2, content, -1)
-
-    @property
-    def orders(self) -> Mapping[str, OrderCounts]:
-        """For each judge, the number of pairs with both orders and with one."""
-        counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
-        return {judge: OrderCounts(both, single) for judge, both, single in counts}
 
     def pair_name(self, pair: int) -> str:
         """Return the pair's id in the file, or question and contents as a JSON list, which is unique."""

@@ -17,6 +17,7 @@ from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import FLAT_VARIANCE, holm
 from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
+from assaymark.plan import TOLERANCE
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
 
@@ -89,7 +90,7 @@ def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) 
     judge, cluster, error = (0.0 if x <= FLAT_VARIANCE else float(x) for x in two_way(table))
     cells = families * units
     total = judge + cluster - error
-    if total <= max(judge, cluster):
+    if total <= 0 or total < (1 - TOLERANCE) * max(judge, cluster):
         total, df = max((judge, families - 1), (cluster, units - 1))
     else:  # Satterthwaite (1946)
         df = total**2 / (judge**2 / (families - 1) + cluster**2 / (units - 1) + error**2 / (families - 1) / (units - 1))

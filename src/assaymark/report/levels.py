@@ -17,7 +17,7 @@ from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, s
 from assaymark.report.study.checks import ONE_FAMILY, blockers, cap_words, checks_of, deciding_kappa, is_significant
 from assaymark.report.study.controls import differs, finding_words
 from assaymark.report.text import LEVELS, TAGS, TITLES, as_text, clipboard_text, known
-from assaymark.text import clean, count, percent, prose, span
+from assaymark.text import clean, count, count_of, percent, prose, span
 
 _RULES: Final = {
     "half-even rounding": "halves rounded to even",
@@ -262,10 +262,10 @@ def leaderboard_section(index: RunIndex) -> b.Section:
     method = "No score was measured."
     if effects:
         sizes = sorted({m.n for m in effects})
-        each = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+        each = "" if len(sizes) == 1 else f"{count(sizes[0])} to "
         method = (
-            f"Scores run from {index.study.scale_text}. Method: {clean(effects[0].method, 160)}. {each} "
-            f"{clean(effects[0].n_of, 40)} an agent. Level of the intervals: "
+            f"Scores run from {index.study.scale_text}. Method: {clean(effects[0].method, 160)}. "
+            f"{each}{count_of(sizes[-1], effects[0].n_of)} an agent. Level of the intervals: "
             f"{percent(effects[0].level or index.study.inference.level)}."
         )
     note = (

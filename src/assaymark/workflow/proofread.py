@@ -421,8 +421,7 @@ def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> Cla
         return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
     conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
-    passed = level == "headline" or at_least == "qualified"
-    return ClaimCheck(passed, mark, level, " ".join(map(claim_text, by)), "", conditions)
+    return ClaimCheck(level in ("headline", at_least), mark, level, " ".join(map(claim_text, by)), "", conditions)
 
 
 def gate_lines(gated: ClaimCheck, at_least: str) -> list[str]:

@@ -356,7 +356,7 @@ def _decide_table(
     measurements, paired = [], _UNPAIRED not in view.filled
     called = unit if paired else "cluster"
     words = {} if called == "cycle" else {"cycle": called}
-    words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
+    words |= {"trajectories": "answers", "trajectory": "answer", "decisions": "answers"} if unit == "item" else {}
     for item in items:
         texts = item.method, item.n_of, item.state
         renamed = [reduce(lambda text, word: text.replace(word, words[word]), words, phrase) for phrase in texts]

@@ -70,7 +70,8 @@ def sentence_record(index: RunIndex, verdict: Verdict) -> SentenceRecord:
         # Other rules under which a supported sentence does not hold.
         worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if t.RANK[other] < 2]
         rules = f" and none of {t.plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
-        fixes = [f"No single judge{rules}. Other market regimes might."]
+        others = "market regimes" if index.run.table is None else "items"
+        fixes = [f"No single judge{rules}. Other {others} might."]
         if worse:
             fixes = [f"Not supported without a condition under {t.listing(worse, last='or')}."]
     elif not supported and kind == "first":  # one agent's own fields would show that it leads

@@ -483,12 +483,14 @@ def _detectable(index: RunIndex) -> tuple[str, str]:
     pair = None if item is None else t.as_float(item.detail.get("pair", item.value))
     if pair is None or not 0 < pair <= index.study.points:
         none = "This study could not detect any gap on this scale: too few common clusters."
-        more = "More decisions in more market regimes; this design does not tell how many."
+        more = "More decisions in more market regimes" if index.run.table is None else "More items in more clusters"
+        more += "; this design does not tell how many."
         return none if pair is not None and pair > 0 else "", more
     target = next((size for k in (0.3, 0.1, 0.03) if (size := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = _calls(index, factor * index.answers, len(index.study.judges))
-    more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
+    times = f"{number(factor, 1)} times the {'decisions' if index.run.table is None else 'answers'}"
+    more = f"Detecting a gap of {target:g} takes about {times}: {calls}."
     return f"The smallest gap this study could detect is {number(pair)} points.", more
 
 
@@ -578,7 +580,8 @@ def limits_of(index: RunIndex) -> list[Limit]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    fixes = {"lead": "See the limits of its pairs.", "untested": "More decisions in more market regimes.",
+    more = "decisions in more market regimes" if table is None else "items in more clusters"
+    fixes = {"lead": "See the limits of its pairs.", "untested": f"More {more}.",
              "difference": larger, "family": fix_words(index, "own_family")}  # fmt: skip
     limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):

@@ -64,6 +64,7 @@ NEVER_SAID: Final = (
     "Which agent invests best, or will earn more. That a rank would hold under another rubric, in another market, or "
     "in clusters unlike these."
 )
+_OF_TABLES: Final = "That judges are right. That a rank would hold under another rubric, or in clusters unlike these."
 _MEANINGS: Final = tomllib.loads((files("assaymark.report.study") / "fields.toml").read_text(encoding="utf-8"))
 NOT_PREREGISTERED: Final = "The scores had been seen when the plan was locked, so no claim is a headline."
 _TESTS: Final[Mapping[OrderTest, str]] = {
@@ -141,7 +142,7 @@ def plan_section(index: RunIndex) -> b.Section:
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
         b.notes(lines), b.beside(*facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
         b.Group("Show the rubric", (texts,), folded="phone") if texts else None,
-        b.Group("Not claimed here", (b.Prose(NEVER_SAID, "never"),)),
+        b.Group("Not claimed here", (b.Prose(NEVER_SAID if run.table is None else _OF_TABLES, "never"),)),
     )  # fmt: skip
 
 

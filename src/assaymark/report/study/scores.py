@@ -31,7 +31,7 @@ _MATRIX: Final = 12
 """Maximum number of judges in a matrix of pairs; more are shown as dots, sorted by agreement with the others."""
 _FOLDED, _SHORT, _LEFT = 4, 16, 3
 """Limits: more judges are folded on a phone, longer names become column numbers, more notes are folded."""
-_SAMPLE: Final = 25
+_SAMPLE, _FEWEST = 25, 20  # items to be drawn for people: recommended, and needed
 _ROLES: Final[Mapping[str, str]] = {
     "agent": "system", "agent_a": "first system", "agent_b": "second system", "score": "score", "judge": "judge",
     "item": "item", "dimension": "criterion", "winner": "verdict", "order_1": "verdict, one order",
@@ -284,9 +284,10 @@ def next_steps(index: RunIndex) -> list[tuple[str, str]]:
         gain = lifts.get("preregistration", "Then the next scores are preregistered")
         gain += f"; costs {t.counted(table.scores, 'new score')}."
         steps.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
-    if not any(item.name.startswith("human.") for item in index.run.measurements):
-        drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {_SAMPLE}"
-        gain = f"Rankings that hold for people; costs {t.counted(_SAMPLE * table.agents, 'grade')}."
+    sample = min(_SAMPLE, max(table.clusters, table.answers // max(1, table.agents)))  # there are as many items
+    if sample >= _FEWEST and not any(item.name.startswith("human.") for item in index.run.measurements):
+        drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {sample}"
+        gain = f"Rankings that hold for people; costs {t.counted(sample * table.agents, 'grade')}."
         steps.append((f"No human grades: have a sample graded. {gain}", drawn))
     steps.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
     return steps
