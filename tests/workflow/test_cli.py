@@ -104,9 +104,9 @@ def test_the_help_of_each_command_fits_a_screen_and_ends_with_examples_that_are_
         for line in lines[title + 1 :]:
             assert line.startswith("  assaymark ")
             typed = shlex.split(line.partition(" | ")[0].partition(" > ")[0])[1:]
-            found, rest = ROOT, typed
+            found, rest, context = ROOT, typed, None
             while hasattr(found, "commands"):
-                context = found.make_context("assaymark", list(rest), resilient_parsing=True)
+                context = found.make_context("assaymark", list(rest), context, resilient_parsing=True)
                 found, rest = found.get_command(context, rest[0]), rest[1:]
             with logging_session():
                 found.make_context("assaymark", rest, parent=context)  # raises what is misuse

@@ -272,9 +272,7 @@ class _SentenceParser:
         margin, _, rough = self._size(_patterns("margin"))
         if (asked := pattern("benchmark").search(text) or pattern("people").search(text)) and not self.found["foreign"]:
             self.found["foreign"] = asked[1]
-        words = {
-            one: next((m[0] for m in pattern(one).finditer(text)), "") for one in ("sweeping", "outcome", "factor")
-        }
+        words = {of: next((m[0] for m in pattern(of).finditer(text)), "") for of in ("sweeping", "outcome", "factor")}
         number, sign_of_p, p = pattern("p_value").search(text), "", None
         if number and number["p"]:
             self._read(*number.span())

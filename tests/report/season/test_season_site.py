@@ -87,9 +87,8 @@ def test_a_german_page_holds_no_english_text():
 def test_a_total_is_printed_only_for_a_single_rank(name):
     run = SIZES[name]()
     totals = {row.contestant: row.total for row in run.table}
-    names = [agent for tier in run.decided.tiers for agent in sorted(tier)]
-    names += sorted(place.agent for place in run.decided.places if place.agent not in names)
-    found = dict(zip(names, rows_of(site(name)["index.html"]), strict=False))
+    by_tier = sorted(totals, key=lambda one: (run.decided.place(one).first or 99, one))
+    found = dict(zip(by_tier, rows_of(site(name)["index.html"]), strict=False))
     for place in run.decided.places:
         total = totals[place.agent]
         if total is not None:
