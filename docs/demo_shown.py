@@ -63,7 +63,7 @@ def check_head() -> str:
     """Return the output of `assaymark check` on the README's table, up to the next steps."""
     with chdir(README.parent):
         found = check(SCORES.relative_to(README.parent))
-    return printed(found.summary, width=106).split("\nNext\n")[0].rstrip()
+    return printed(found.summary, width=106).split("\nNext")[0].rstrip()
 
 
 def screen(folder: Path) -> str:

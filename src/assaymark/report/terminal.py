@@ -85,7 +85,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]
     steps = scores.next_steps(index)
-    parts += [Text(), Text("Next, with the options of this check", style="bold")] if steps else []
+    parts += [Text(), Text("Next, with the same options", style="bold")] if steps else []
     return Group(*parts, *(_indented(Text(f"{words}\n{command}")) for words, command in steps))
 
 

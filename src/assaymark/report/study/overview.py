@@ -438,7 +438,7 @@ def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
                     *([planted] if index.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
         steps = tuple((words, Markup("<br><code>{}</code>").format(code)) for words, code in scores.next_steps(index))
-        sections.append(b.Section("next", "What to do next?", "With the options of this check.", (b.Items(steps),)))
+        sections.append(b.Section("next", "What to do next, with the same options?", "", (b.Items(steps),)))
     elif front.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if index.agents else []), planted, _judges_section(index)]
     else:
