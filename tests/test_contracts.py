@@ -65,9 +65,9 @@ def test_files_stay_readable():
 COUNTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Call)
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 91_003, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_645, "records": 431, "keywords that repeat a name": 589, "private functions with one use": 247,
-    "lines of tests": 69_754, "lines of documentation": 7_479,
+    "lines of source": 90_948, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_641, "records": 429, "keywords that repeat a name": 586, "private functions with one use": 243,
+    "lines of tests": 69_544, "lines of documentation": 7_420,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip
 
