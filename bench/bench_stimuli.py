@@ -7,10 +7,12 @@ tasks, in process: plan, answer, parse.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 
 from assaymark.judging.pairs import (
+    Task,
     build_stimuli,
     check,
     finance_tasks,
@@ -18,7 +20,6 @@ from assaymark.judging.pairs import (
     pair_call,
     plan_pair_calls,
     reference_pair_judges,
-    repeated_tasks,
 )
 from assaymark.protocol import JudgeSpec
 
@@ -34,8 +35,25 @@ def timed(work: Callable[[], object]) -> tuple[float, str]:
     return cpu, f"{cpu:.2f} s ({wall:.2f} s on the clock)"
 
 
+def repeated(count: int) -> tuple[Task, ...]:
+    """The tasks of the package again and again, each repetition with other digits in the sentences of its texts."""
+    tasks, repeats = finance_tasks(), list[Task]()
+    for at in range(count):
+        turn, task = at // len(tasks), tasks[at % len(tasks)]
+        requirements = tuple(
+            requirement.model_copy(update={"met": tuple(
+                re.sub(r"\d", lambda digit, turn=turn: str((int(digit[0]) + turn) % 10), sentence)
+                for sentence in requirement.met
+            )})
+            for requirement in task.requirements
+        )  # fmt: skip
+        named = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"} if turn else {}
+        repeats.append(task.model_copy(update={**named, "requirements": requirements}))
+    return tuple(repeats)
+
+
 def test_stimuli(note: Callable[..., None]) -> None:
-    tasks = repeated_tasks(finance_tasks(), TASKS)
+    tasks = repeated(TASKS)
     cpu, measured = timed(lambda: manifest_of(build_stimuli(tasks, 1), 1))
     what = f"stimuli of {TASKS:,} tasks (45,000 pairs) with their manifest"
     note(what, "CPU time", measured, f"<= {BUDGET_S:g} s")
