@@ -67,7 +67,7 @@ COUNTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.
 CEILINGS = {
     "lines of source": 90_948, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
     "functions": 4_641, "records": 429, "keywords that repeat a name": 586, "private functions with one use": 243,
-    "lines of tests": 69_544, "lines of documentation": 7_420,
+    "lines of tests": 69_544, "lines of documentation": 7_427,
     "docstrings that begin with a question word": 5, "class names of several types": 3,
 }  # fmt: skip
 
