@@ -381,8 +381,8 @@ def _outsider(sentence: str, others: str, run: RunVerdicts) -> TextCheck:
         return TextCheck("?", f"the run tests only whether an agent is ahead of {_quoted(others)}")
     if supported := [one for one in beats if one.publication_level != "no-claim"]:
         return TextCheck("?", f"the run supports “{claim_text(supported[0])}”")
-    mark, why = ("-", rejection_reason(beats[0])) if beats else ("?", f"{_quoted(others)} is not in this run")
-    return TextCheck(mark, why)  # type: ignore[arg-type]
+    absent = f"{_quoted(others)} is not in this run"
+    return TextCheck("-", rejection_reason(beats[0])) if beats else TextCheck("?", absent)
 
 
 def _quoted(words: str) -> str:
